@@ -1,0 +1,94 @@
+"""What one rank hands to the driver when its trial ends well: the raw samples and facts that a row is made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankSteps:
+    """Every step of one rank, warm-up first; all tuples have the same length."""
+
+    is_warmup: tuple[bool, ...]
+    start_s: tuple[float, ...]
+    step_ms: tuple[float, ...]
+    host_step_ms: tuple[float, ...]
+    data_wait_ms: tuple[float, ...]
+    epoch: tuple[int | None, ...]
+    loss: tuple[float | None, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankEnvironment:
+    """What ran, as seen from inside the rank."""
+
+    host: str
+    node_key: str
+    device_kind: str                       # cuda or cpu
+    gpu_model: str | None
+    gpu_uuid: str | None
+    cpu_threads: int
+    backend: str | None                    # gloo, nccl, None outside a process group
+    effective_precision: str
+    effective_strategy: str
+    effective_attention: str | None
+    torch_version: str
+    cuda_version: str | None
+    driver_version: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankMemory:
+    """Peaks of one rank. CUDA figures are None on CPU."""
+
+    allocated_bytes: int | None
+    reserved_bytes: int | None
+    host_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankTelemetry:
+    """NVML over the window for this rank's GPU; None where the device does not answer or there is none."""
+
+    utilization_mean: float | None         # 0 to 1
+    power_mean_w: float | None
+    energy_j: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankResult:
+    """One rank's part of a trial that ended well.
+
+    `measured_s` is the window on this rank's host clock: barrier, device synchronisation, t0; work; device
+    synchronisation, t1, barrier. `measured_samples` and `measured_tokens` were counted, not derived.
+    """
+
+    rank: int
+    world_size: int
+    steps: RankSteps
+    measured_s: float
+    measured_steps: int
+    warmup_steps: int
+    measured_samples: int
+    measured_tokens: int | None
+    parameters: int | None
+    first_batch_s: float | None
+    build_s: float
+    warmup_s: float
+    teardown_s: float
+    compile_cache: str | None
+    memory: RankMemory
+    telemetry: RankTelemetry
+    environment: RankEnvironment
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankFailure:
+    """How one rank's part of a trial ended, told by the rank itself."""
+
+    rank: int
+    host: str
+    outcome: str
+    error_type: str
+    error_text: str
+    traceback: str

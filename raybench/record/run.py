@@ -1,0 +1,61 @@
+"""What a run tells whoever watches it, as values: the run half emits them, `report` shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from raybench.record.trial import Trial
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOpened:
+    """Said once, before the first trial. Counts are trials."""
+
+    sweep: str
+    sweep_run_id: str
+    ray: str                     # which Ray, why, and how to get the other: one line
+    hardware: str                # e.g. `2 CPU cores` or `8x NVIDIA H200`
+    out: str
+    cluster: str
+    planned: int
+    done_earlier: int
+    to_run: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrialStarted:
+    """An attempt begins. `position` counts from 1 over the sweep's plan; `label` is what a person recognises it by."""
+
+    trial_id: str
+    label: str
+    position: int
+    planned: int
+    opens_group: bool            # a new worker group must start first, which takes seconds
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunClosed:
+    """Said once, at the end. `outcomes` counts the latest rows of the planned trials."""
+
+    outcomes: Mapping[str, int]
+    not_run: int
+    invalid: int                 # ok, but a rule found the number wrong
+    exit_code: int
+    out: str
+    continue_command: str        # the command that would run what is left
+
+
+class Observer(Protocol):
+    """Whoever watches a run. Calls come from one thread at a time."""
+
+    def opened(self, run: RunOpened) -> None: ...
+
+    def trial_started(self, trial: TrialStarted) -> None: ...
+
+    def trial_ended(self, trial: Trial, label: str, position: int) -> None: ...
+
+    def notice(self, text: str) -> None: ...
+
+    def closed(self, run: RunClosed) -> None: ...

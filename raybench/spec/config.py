@@ -1,0 +1,150 @@
+"""`TrialConfig`: one resolved point of a sweep. It travels to the workers, and its hash is what resume goes by."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, SerializeAsAny, model_validator
+
+from raybench.spec.shapes import Count, Frozen
+
+Precision = Literal["fp32", "tf32", "bf16", "fp16"]
+Phase = Literal["forward", "forward_backward", "train"]
+Strategy = Literal["none", "ddp", "split"]
+CompileMode = Literal["off", "default", "reduce-overhead", "max-autotune"]
+Device = Literal["auto", "cuda", "cpu"]
+Backend = Literal["auto", "nccl", "gloo"]
+Isolation = Literal["repeat", "warm", "fresh"]
+Quality = Literal["full", "quick", "probe", "profiled"]
+SourceName = Literal["device", "generate", "shards"]
+
+NOT_IN_KEY = frozenset({"model_name", "batch_given", "timeout_s", "cpus_per_worker"})
+"""Names, limits and placement: they change neither the work nor how it is measured."""
+NOT_IN_WORK_KEY = frozenset({"warmup", "measure", "quality", "isolation"})
+PATHS = frozenset({"data_dir"})
+ADDED_SINCE_RB1: dict[str, Any] = {}
+"""Fields added after `rb1` with their default: left out of the key while they hold it, so that old keys stay."""
+
+
+class Optimizer(Frozen):
+    """The optimizer of a training step. `momentum` is only for sgd; the others keep their usual betas."""
+
+    name: Literal["adamw", "adam", "sgd"] = "adamw"
+    lr: Annotated[float, Field(gt=0.0)] = 1e-4
+    weight_decay: Annotated[float, Field(ge=0.0)] = 0.01
+    momentum: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0
+
+    @model_validator(mode="after")
+    def _momentum_is_sgd(self) -> Optimizer:
+        if self.momentum and self.name != "sgd":
+            raise ValueError(f"momentum is for sgd, not {self.name}")
+        return self
+
+
+class Source(Frozen):
+    """Where batches come from. Data is a cycle of `num_samples` samples, whatever the source."""
+
+    name: SourceName = "device"
+    num_samples: Count = 8192
+    num_shards: Count | None = None                              # None: shards of about 128 MB
+    data_dir: str | None = None                                  # None: raybench's own cache folder
+    loader_workers: Annotated[int, Field(ge=0, le=256)] = 0      # 0: batches are made in the rank's own process
+
+
+class Extent(Frozen):
+    """How long a phase of a trial lasts: a number of steps, or at least so many seconds. Exactly one is set."""
+
+    steps: Annotated[int, Field(ge=0)] | None = None
+    seconds: Annotated[float, Field(gt=0.0)] | None = None
+
+    @model_validator(mode="after")
+    def _exactly_one(self) -> Extent:
+        if (self.steps is None) == (self.seconds is None):
+            raise ValueError("give either steps or seconds")
+        return self
+
+
+class TrialConfig(Frozen):
+    """One resolved point: explicit shape instead of the preset's name, all three batch numbers, `device` as asked.
+
+    Settings that the workload does not have are None.
+    """
+
+    workload: str
+    model_name: str                          # the preset's name, or `custom`; not part of the key
+    model: SerializeAsAny[Frozen]            # the shape, of the type that the workload's family names
+    seq_len: Count | None = None
+    vocab_size: Count | None = None
+    micro_batch: Count | None = None         # samples a rank sees in a micro step
+    grad_accum: Count | None = None          # micro steps a step
+    global_batch: Count | None = None        # micro_batch x grad_accum x num_workers
+    batch_given: str | None = None           # e.g. `micro_batch+global_batch`; not part of the key
+    precision: Precision = "fp32"
+    phase: Phase | None = None
+    strategy: Strategy
+    compile: CompileMode = "off"
+    optimizer: Optimizer | None = None
+    source: Source | None = None
+    num_workers: Count = 1
+    device: Device = "auto"
+    backend: Backend = "auto"
+    warmup: Extent
+    measure: Extent
+    seed: Annotated[int, Field(ge=0, le=2**32 - 1)] = 0
+    timeout_s: Annotated[float, Field(gt=0.0)] | None = None     # None: `deadline_s` estimates one
+    cpus_per_worker: Annotated[float, Field(gt=0.0)] = 1.0       # at most this many; fewer where a node has fewer
+    quality: Quality = "full"
+    isolation: Isolation = "repeat"
+
+    @property
+    def world_size(self) -> int:
+        """Ranks in the process group: one a worker."""
+        return self.num_workers
+
+    @property
+    def deadline_s(self) -> float:
+        """Seconds a worker may take from the trial's arrival to its result.
+
+        `timeout` where the sweep gives one, else 120 s + 3 times what was planned, a step counted as 10 s: wide
+        enough for the slowest honest trial, and still an end for one that hangs.
+        """
+        if self.timeout_s is not None:
+            return self.timeout_s
+        planned = sum(extent.seconds or 10.0 * (extent.steps or 0) for extent in (self.warmup, self.measure))
+        return 120.0 + 3.0 * planned
+
+    def canonical(self) -> str:
+        """Canonical JSON of the whole resolved config: the column `config`."""
+        return canonical_json(self.model_dump(mode="json"))
+
+    def config_key(self) -> str:
+        """16 hex that resume goes by: what is computed and how it is measured, on whatever machine."""
+        return _key(self._keyed(leave_out=NOT_IN_KEY))
+
+    def work_key(self) -> str:
+        """16 hex that comparison pairs on: what is computed, however long it is measured."""
+        return _key(self._keyed(leave_out=NOT_IN_KEY | NOT_IN_WORK_KEY))
+
+    def _keyed(self, leave_out: frozenset[str]) -> dict[str, Any]:
+        values = {name: value for name, value in self.model_dump(mode="json").items() if name not in leave_out}
+        values = {name: value for name, value in values.items() if ADDED_SINCE_RB1.get(name, values) != value}
+        if values["source"] is not None:
+            values["source"] = {name: value for name, value in values["source"].items() if name not in PATHS}
+        return values
+
+
+def canonical_json(value: Any) -> str:
+    """Sorted keys, no spaces, floats by `repr`: equal values give equal text on every platform."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def pairing_key(config: dict[str, Any], without: frozenset[str]) -> str:
+    """16 hex of a stored `config` without what `work_key` leaves out and without the axes in `without`."""
+    kept = {name: value for name, value in config.items() if name not in NOT_IN_KEY | NOT_IN_WORK_KEY | without}
+    return _key(kept)
+
+
+def _key(values: dict[str, Any]) -> str:
+    return hashlib.sha256(f"rb1:{canonical_json(values)}".encode()).hexdigest()[:16]

@@ -1,0 +1,103 @@
+"""What the sweep reader must know of a workload: its shape, its presets, which settings it has and their defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import entry_points
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from raybench.spec.shapes import EncDecShape, Frozen, MatmulShape
+
+if TYPE_CHECKING:
+    from raybench.spec.config import TrialConfig
+
+SPECIFIC = (
+    "seq_len", "vocab_size", "micro_batch", "global_batch", "grad_accum", "phase", "optimizer", "source",
+)  # fmt: skip
+"""Settings that only some workloads have. The others (precision, strategy, seed, ...) belong to all."""
+ENTRY_POINT_GROUP = "raybench.workloads"
+
+
+def _no_rule(config: TrialConfig) -> Iterable[str]:
+    return ()
+
+
+@dataclass(frozen=True)
+class Family:
+    """One workload as the sweep reader sees it.
+
+    `settings` names which of `SPECIFIC` it has; `defaults` gives their values (and may override `precision`);
+    `strategies` lists what it can run under, the first being the default; `rule` yields one sentence for each
+    thing that is wrong with a config although each of its values is right.
+    """
+
+    name: str
+    shape: type[Frozen]
+    presets: Mapping[str, Frozen]
+    default_model: str
+    settings: frozenset[str]
+    strategies: tuple[str, ...]
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    rule: Callable[[TrialConfig], Iterable[str]] = _no_rule
+
+
+def _rows_divide(config: TrialConfig) -> Iterable[str]:
+    rows = config.model.m  # type: ignore[attr-defined]  # a matmul config's model is a MatmulShape
+    if rows % config.num_workers:
+        yield f"model: {rows} rows do not divide over {config.num_workers} workers"
+
+
+ENCDEC = Family(
+    name="encdec",
+    shape=EncDecShape,
+    presets=MappingProxyType({
+        "3.5m": EncDecShape(),
+        "53m": EncDecShape(d_model=512, nhead=8, num_encoder_layers=6, num_decoder_layers=6, dim_feedforward=2048),
+        "211m": EncDecShape(d_model=768, nhead=12, num_encoder_layers=12, num_decoder_layers=12, dim_feedforward=3072),
+        "2.9b": EncDecShape(
+            d_model=2048, nhead=32, num_encoder_layers=24, num_decoder_layers=24, dim_feedforward=8192
+        ),
+    }),
+    default_model="3.5m",
+    settings=frozenset(SPECIFIC),
+    strategies=("ddp", "none"),
+    defaults=MappingProxyType({
+        "seq_len": 256,
+        "vocab_size": 8192,
+        "micro_batch": 128,
+        "phase": "train",
+        "optimizer": {"name": "adamw", "lr": 1e-4},
+        "source": {"name": "device"},
+    }),
+)
+MATMUL = Family(
+    name="matmul",
+    shape=MatmulShape,
+    presets=MappingProxyType({
+        "sq1024": MatmulShape(m=1024, k=1024, n=1024),
+        "sq4096": MatmulShape(m=4096, k=4096, n=4096),
+        "sq8192": MatmulShape(m=8192, k=8192, n=8192),
+        "sq16384": MatmulShape(m=16384, k=16384, n=16384),
+        "b8192": MatmulShape(m=8192, k=4096, n=4096),
+        "b16384": MatmulShape(m=16384, k=4096, n=4096),
+        "b32768": MatmulShape(m=32768, k=2048, n=2048),
+    }),
+    default_model="sq4096",
+    settings=frozenset(),
+    strategies=("split",),
+    rule=_rows_divide,
+)
+
+
+def families() -> dict[str, Family]:
+    """Every workload that a sweep may name: the built-in ones, then those of installed plug-ins.
+
+    A plug-in is an entry point in the group `raybench.workloads` whose object has a `family`.
+    """
+    found = {family.name: family for family in (ENCDEC, MATMUL)}
+    for entry in entry_points(group=ENTRY_POINT_GROUP):
+        family = entry.load().family
+        found.setdefault(family.name, family)
+    return found
