@@ -1,0 +1,95 @@
+"""Finding workloads by name, plug-ins included."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from raybench.errors import UsageError
+from raybench.spec.family import families
+from raybench.workloads import registry
+
+
+@pytest.fixture
+def plug_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An installed distribution `acme-bench` whose entry point `ours` names `acme_bench:WORKLOAD`."""
+    info = tmp_path / "acme_bench-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-bench\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[raybench.workloads]\nours = acme_bench:WORKLOAD\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    registry._plug_ins.cache_clear()
+    yield tmp_path / "acme_bench.py"
+    registry._plug_ins.cache_clear()
+    sys.modules.pop("acme_bench", None)
+
+
+def workload_source(name: str) -> str:
+    """Python that defines a workload of that name."""
+    return textwrap.dedent(f"""
+        import dataclasses
+        from raybench.workloads.matmul import WORKLOAD as MATMUL
+        family = dataclasses.replace(MATMUL.family, name="{name}")
+        WORKLOAD = dataclasses.replace(MATMUL, family=family)
+    """)
+
+
+def test_built_in_workloads() -> None:
+    """Both are found, come from raybench, and are the families that the sweep reader knows."""
+    found = registry.workloads()
+    assert set(found) == {"encdec", "matmul"} == set(families())
+    assert [found[name].family for name in found] == [families()[name] for name in found]
+    assert {workload.origin for workload in found.values()} == {"raybench"}
+
+
+def test_a_plug_in_is_found_with_its_origin(plug_in: Path) -> None:
+    """The entry point's workload carries the name of the distribution it came from."""
+    plug_in.write_text(workload_source("ours"))
+    assert list(registry.workloads()) == ["encdec", "matmul", "ours"]
+    assert registry.workload("ours").origin == "acme-bench"
+
+
+def test_a_plug_in_cannot_take_a_built_in_name(plug_in: Path) -> None:
+    """`matmul` stays raybench's."""
+    plug_in.write_text(workload_source("matmul"))
+    assert registry.workloads()["matmul"].origin == "raybench"
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        ("import a_module_that_is_not_there", "cannot be loaded: No module named 'a_module_that_is_not_there'"),
+        ("", "cannot be loaded"),
+        ("WORKLOAD = 3", "is no Workload: acme_bench:WORKLOAD"),
+    ],
+)
+def test_a_broken_plug_in_is_named(plug_in: Path, source: str, reason: str) -> None:
+    """One line with the plug-in and its distribution, no traceback of theirs."""
+    plug_in.write_text(source)
+    with pytest.raises(UsageError) as caught:
+        registry.workloads()
+    assert str(caught.value).startswith("workload plug-in ours of acme-bench ")
+    assert reason in str(caught.value)
+
+
+def test_an_unknown_name_gets_a_suggestion() -> None:
+    """A near miss is suggested, anything else gets the list."""
+    with pytest.raises(UsageError, match=r"^unknown workload 'endcec'; did you mean encdec\?$"):
+        registry.workload("endcec")
+    with pytest.raises(UsageError, match=r"^unknown workload 'resnet50'; there are encdec, matmul$"):
+        registry.workload("resnet50")
+
+
+def test_the_registry_is_torch_free() -> None:
+    """Naming, listing and counting import nothing heavy."""
+    code = (
+        "import sys; from raybench.workloads.registry import workloads; workloads(); "
+        "print({'torch', 'ray', 'pandas', 'pyarrow'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.strip() == "set()"
