@@ -39,6 +39,9 @@ class TrialStarted:
 class RunClosed:
     """Said once, at the end. `outcomes` counts the latest rows of the planned trials."""
 
+    sweep: str
+    cluster: str
+    trial_ids: tuple[str, ...]   # the planned trials, in order
     outcomes: Mapping[str, int]
     not_run: int
     invalid: int                 # ok, but a rule found the number wrong

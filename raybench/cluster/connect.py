@@ -1,0 +1,141 @@
+"""Which Ray a run joins, why, and joining it.
+
+The choice is made before Ray is asked anything, because `address="auto"` would take the first GCS process it finds on
+the machine, even the private one of another run.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import socket
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from raybench.errors import ClusterError, UsageError
+
+AddressSource = Literal["--local", "--address", "RAY_ADDRESS", "announced", "private"]
+ANSWER_LIMIT_S = 2.0
+
+
+@dataclass(frozen=True)
+class Announcement:
+    """What `ray start` wrote on this node. `owner` is the user who did, `answers` whether something listens there."""
+
+    address: str
+    owner: str
+    answers: bool
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The Ray to join (`address`, None for a private one), the rule that chose it, and what to tell the user."""
+
+    address: str | None
+    source: AddressSource
+    why: str
+
+    @property
+    def private(self) -> bool:
+        """Whether a Ray of this run's own is started."""
+        return self.address is None
+
+
+def choose(
+    *, local: bool, address: str | None, env_address: str | None, announced: Announcement | None, user: str
+) -> Choice:
+    """Which Ray to join, by the first rule that applies. Pure: whatever was looked up is an argument.
+
+    Raises UsageError when both `--local` and `--address` are given.
+    """
+    if local and address:
+        raise UsageError("--local and --address exclude each other: give one")
+    if local:
+        return Choice(None, "--local", "private, as --local asks")
+    if address:
+        return Choice(address, "--address", "as --address asks; --local starts a private one")
+    if env_address:
+        return Choice(env_address, "RAY_ADDRESS", "from RAY_ADDRESS; --local starts a private one")
+    return _announced_or_private(announced, user)
+
+
+def _announced_or_private(announced: Announcement | None, user: str) -> Choice:
+    if announced is None:
+        return Choice(None, "private", "private, as none runs on this node; --address HOST:PORT joins another")
+    where = f"a Ray announced at {announced.address}"
+    if announced.owner != user:
+        return Choice(None, "private", f"private; {where} belongs to {announced.owner}, --address joins it")
+    if not announced.answers:
+        return Choice(None, "private", f"private; {where} does not answer and was ignored (stale)")
+    return Choice(announced.address, "announced", "started on this node by `ray start`; --local starts a private one")
+
+
+def announcement() -> Announcement | None:
+    """What the announcement file of this node says, None without one."""
+    folder = os.environ.get("RAY_TMPDIR") or os.environ.get("TMPDIR") or "/tmp"      # Ray's own order
+    path = Path(folder) / "ray" / "ray_current_cluster"
+    try:
+        address, owner = path.read_text().strip(), path.stat().st_uid
+    except OSError:
+        return None
+    return Announcement(address, _user_name(owner), _answers(address)) if address else None
+
+
+def current_user() -> str:
+    """Name of the user this process runs as."""
+    return _user_name(os.getuid())
+
+
+def look_and_choose(*, local: bool, address: str | None) -> Choice:
+    """`choose` with what this process and this node hold."""
+    return choose(
+        local=local,
+        address=address,
+        env_address=os.environ.get("RAY_ADDRESS") or None,
+        announced=announcement(),
+        user=current_user(),
+    )
+
+
+def join(choice: Choice, *, namespace: str, verbose: bool, cores: int) -> str:
+    """Connect this process to the chosen Ray and return its address, `HOST:PORT`.
+
+    A private Ray listens on the loopback address only, has no dashboard, and declares two CPUs more than it holds
+    workers, so that Tune's trial and a data task always find room. Raises ClusterError when it cannot be joined.
+    """
+    import ray
+
+    log = {"log_to_driver": verbose, "logging_level": "INFO" if verbose else "ERROR", "namespace": namespace}
+    private = {"num_cpus": max(2, cores) + 2, "include_dashboard": False, "_node_ip_address": "127.0.0.1"}
+    try:
+        context = ray.init(address=choice.address or "local", **log, **(private if choice.private else {}))
+    except (ConnectionError, ValueError, RuntimeError, OSError, ray.exceptions.RayError) as error:
+        raise ClusterError(_refusal(choice, error)) from error
+    return str(context.address_info["gcs_address"])
+
+
+def _refusal(choice: Choice, error: Exception) -> str:
+    reason = " ".join(str(error).split())[:300]
+    if choice.private:
+        return f"a private Ray does not start in {tempfile.gettempdir()}: {reason}"
+    hint = " (it may need its token: RAY_AUTH_MODE=token and RAY_AUTH_TOKEN_PATH)" if "auth" in reason.lower() else ""
+    where = f"the Ray at {choice.address} ({choice.source})"
+    return f"{where} cannot be joined: {reason}{hint}; --local starts a private one"
+
+
+def _user_name(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
+
+
+def _answers(address: str) -> bool:
+    host, _, port = address.rpartition(":")
+    try:
+        with socket.create_connection((host, int(port)), timeout=ANSWER_LIMIT_S):
+            return True
+    except (OSError, ValueError, OverflowError):
+        return False

@@ -1,0 +1,310 @@
+"""The driver's thread that serves Tune's requests: it opens the group a trial needs, closes the one before, replaces a
+dead one, and commits a row for every attempt, whatever becomes of it.
+"""
+
+from __future__ import annotations
+
+import socket
+import tempfile
+import threading
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from raybench.cluster.capacity import NoRoom, seat
+from raybench.cluster.deadline import absent_rank, expired, read_stacks
+from raybench.cluster.group import GroupDied, WorkerGroup, on_node
+from raybench.cluster.group_spec import GroupSpec, group_spec, lease_key
+from raybench.cluster.inventory import Inventory
+from raybench.cluster.messages import Answers, Order
+from raybench.cluster.outcome import Ending, Evidence, clean_text, ending, outcome_of
+from raybench.cluster.rows import Attempt, GroupFacts, RunFacts, step_rows, trial_row
+from raybench.engine.precision import unsupported
+from raybench.measure.ledger import ledger
+from raybench.measure.summary import figures
+from raybench.record.node import Node
+from raybench.record.rank import RankResult
+from raybench.record.run import Observer, TrialStarted
+from raybench.record.step import Step
+from raybench.record.trial import Trial
+from raybench.results.store import RunStore
+from raybench.sources.prepare import prepare
+from raybench.spec.trial import PlannedTrial
+from raybench.workloads.registry import workload
+
+DRIVER_MARGIN_S = 60.0
+"""The driver waits this much longer than the workers' own deadline before it ends them by force."""
+_OK = Ending(outcome="ok")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finished:
+    """Everything an attempt left behind, ready to become rows."""
+
+    trial: Trial
+    steps: Sequence[Step] = ()
+    nodes: Sequence[Node] = ()
+
+
+class Dispatcher:
+    """Serves the requests of one run. `error` is what ended its thread early, None when all went well."""
+
+    def __init__(
+        self,
+        run: RunFacts,
+        *,
+        broker: Any,
+        planned: Mapping[str, PlannedTrial],
+        attempts: Mapping[str, int],
+        store: RunStore,
+        observer: Observer,
+        inventory: Inventory,
+        storage: str,
+        planned_total: int,
+    ) -> None:
+        self._run, self._broker, self._planned, self._attempts = run, broker, planned, attempts
+        self._store, self._observer, self._inventory, self._storage = store, observer, inventory, storage
+        self._planned_total = planned_total
+        self._stack_dir = str(Path(tempfile.gettempdir()) / f"raybench-stacks-{run.sweep_run_id}")
+        self._group: WorkerGroup | None = None
+        self._group_key: tuple[object, ...] | None = None
+        self._current: Attempt | None = None
+        self._committing = threading.Lock()
+        self.error: BaseException | None = None
+
+    # -- the thread --------------------------------------------------------------------------------------------------
+
+    def serve(self) -> None:
+        """Answer requests until there are no more. An error here must not leave Tune waiting for ever."""
+        import ray
+
+        try:
+            while (trial_id := ray.get(self._broker.next.remote())) is not None:
+                trial = self._attempt(self._planned[trial_id])
+                ray.get(self._broker.answer.remote(trial_id, _scalars(trial)))
+            self._close_group()
+        except BaseException as error:  # noqa: BLE001  raised again by the main thread, which waits for Tune
+            self.error = error
+            ray.get(self._broker.abort.remote())
+
+    def interrupt(self) -> None:
+        """Commit the running attempt as `interrupted`; whatever is committed stays. Called from the stopping thread."""
+        self._committing.acquire()      # never given back: nothing may be committed after this
+        if self._current is not None:
+            self._store.commit(trial_row(self._run, self._current, Ending(outcome="interrupted"), None), ())
+
+    # -- one attempt -------------------------------------------------------------------------------------------------
+
+    def _attempt(self, planned: PlannedTrial) -> Trial:
+        attempt = Attempt(
+            trial_uid=uuid.uuid4().hex,
+            planned=planned,
+            number=self._attempts[planned.trial_id],
+            started_at=datetime.now(timezone.utc),
+            started_s=time.perf_counter(),
+        )
+        with self._committing:
+            self._current = attempt
+        self._store.append_log({"event": "start", "trial_id": planned.trial_id, "trial_uid": attempt.trial_uid})
+        finished = self._run_attempt(attempt)
+        self._commit(finished)
+        self._observer.trial_ended(finished.trial, planned.label(), planned.order + 1)
+        return finished.trial
+
+    def _commit(self, finished: Finished) -> None:
+        with self._committing:
+            self._current = None
+            self._store.commit(finished.trial, finished.steps, nodes=finished.nodes)
+
+    def _run_attempt(self, attempt: Attempt) -> Finished:
+        """Refuse, or prepare, lease and run."""
+        kind = self.device_kind(attempt.planned)
+        spec = self._seated(attempt.planned, kind)
+        opens_group = isinstance(spec, GroupSpec) and not self._is_leased(attempt.planned, spec)
+        self._tell_start(attempt.planned, opens_group)
+        if isinstance(spec, Ending):
+            return self._failed(attempt, spec, None)
+        started_s = time.perf_counter()
+        refused = self._prepare(attempt.planned)
+        if refused is not None:
+            return self._failed(attempt, refused, None)
+        prepare_s = time.perf_counter() - started_s
+        try:
+            group = self._lease(attempt.planned, spec)
+        except GroupDied as died:
+            return self._failed(attempt, _never_ready(died), None)
+        return self._run_in_group(attempt, group, prepare_s)
+
+    def device_kind(self, planned: PlannedTrial) -> str:
+        """The device a trial runs on: as asked, or what `auto` means in this run."""
+        asked = planned.config.device
+        return self._inventory.device_kind if asked == "auto" else asked
+
+    def _seated(self, planned: PlannedTrial, device_kind: str) -> GroupSpec | Ending:
+        """The group a trial needs, or why it can never start here."""
+        config = planned.config
+        reason = unsupported(config, device_kind)
+        if reason is not None:
+            return Ending(outcome="infeasible", error_type="unsupported", error_text=reason)
+        room = self._inventory.room      # what is free while no group of ours is open: one is open at a time
+        found = seat(room, workers=config.num_workers, device_kind=device_kind, cpus_asked=config.cpus_per_worker)
+        if isinstance(found, NoRoom):
+            return Ending(outcome="infeasible", error_type="capacity", error_text=found.reason)
+        return group_spec(planned, device_kind=device_kind, seat=found)
+
+    def _prepare(self, planned: PlannedTrial) -> Ending | None:
+        """Prepare or check the trial's data by a task on the workers' node, outside any process group."""
+        import ray
+
+        if planned.config.source is None:
+            return None
+        try:
+            ray.get(on_node(prepare, self._inventory.node_id).remote(planned.config))
+        except ray.exceptions.RayTaskError as error:
+            cause = error.cause or error
+            outcome, error_type = outcome_of(cause, planned.config.workload)
+            return Ending(
+                outcome=outcome,
+                error_type=error_type,
+                error_text=clean_text(str(cause)),
+                host=socket.gethostname(),
+                traceback=str(error),
+            )
+        return None
+
+    # -- the group ---------------------------------------------------------------------------------------------------
+
+    def _is_leased(self, planned: PlannedTrial, spec: GroupSpec) -> bool:
+        return self._group is not None and self._group_key == lease_key(planned, spec)
+
+    def _lease(self, planned: PlannedTrial, spec: GroupSpec) -> WorkerGroup:
+        """The group that the trial needs: the one at hand, or a new one after closing that."""
+        if self._is_leased(planned, spec):
+            assert self._group is not None
+            return self._group
+        self._close_group()
+        group = WorkerGroup(
+            spec,
+            storage=self._storage,
+            sweep_run_id=self._run.sweep_run_id,
+            node_address=self._inventory.room.address,
+        )
+        group.wait_ready(self._tell_stall)
+        self._group, self._group_key = group, lease_key(planned, spec)
+        return group
+
+    def _close_group(self) -> None:
+        group, self._group, self._group_key = self._group, None, None
+        if group is not None:
+            group.close()
+
+    def _run_in_group(self, attempt: Attempt, group: WorkerGroup, prepare_s: float) -> Finished:
+        config = attempt.planned.config
+        order = Order(
+            trial_uid=attempt.trial_uid, config=config, deadline_s=config.deadline_s, stack_dir=self._stack_dir
+        )
+        facts = GroupFacts(hellos=group.hellos, trial_index=group.trials_served)
+        started_s = time.perf_counter()
+        answers = group.run(order, config.deadline_s + DRIVER_MARGIN_S)
+        if len(answers.done) < len(group.hellos):
+            late = time.perf_counter() - started_s >= config.deadline_s
+            failed = self._failed(attempt, self._why(group, order, answers, late), facts)
+            self._close_group()
+            return failed
+        if not all(done.clean for done in answers.done.values()):
+            self._close_group()
+        return self._succeeded(attempt, facts, answers, group, prepare_s)
+
+    def _why(self, group: WorkerGroup, order: Order, answers: Answers, late: bool) -> Ending:
+        """Gather the evidence of a failed trial and judge it."""
+        import ray
+
+        alive = {node["NodeID"] for node in ray.nodes() if node["Alive"]}
+        stacks: dict[int, str] = {}
+        for node_id in {hello.node_id for hello in group.hellos.values()} & alive:
+            stacks |= ray.get(on_node(read_stacks, node_id).remote(order.stack_dir, order.trial_uid))
+        dead = frozenset(set(group.hellos) - set(answers.done) - {failure.rank for failure in answers.failures})
+        marked = frozenset(rank for rank, text in stacks.items() if expired(text))
+        return ending(Evidence(
+            deadline_s=order.deadline_s,
+            expired=marked or (dead if late else frozenset()),
+            absent=absent_rank(stacks),
+            failures=answers.failures,
+            group_error=group.error,
+            hosts={rank: hello.node.host for rank, hello in group.hellos.items()},
+            lost_nodes=frozenset(h.node.host for h in group.hellos.values() if h.node_id not in alive),
+            stacks=stacks,
+        ))  # fmt: skip
+
+    # -- rows --------------------------------------------------------------------------------------------------------
+
+    def _failed(self, attempt: Attempt, end: Ending, facts: GroupFacts | None) -> Finished:
+        if end.traceback:
+            self._store.write_traceback(attempt.trial_uid, end.traceback)
+        return Finished(trial=trial_row(self._run, attempt, end, facts), nodes=_nodes(facts))
+
+    def _succeeded(
+        self, attempt: Attempt, facts: GroupFacts, answers: Answers, group: WorkerGroup, prepare_s: float
+    ) -> Finished:
+        ranks = [answers.done[rank].result for rank in sorted(answers.done)]
+        config = attempt.planned.config
+        measured = figures(config, workload(config.workload).counts(config), ranks)
+        cold = facts.trial_index == 0
+        spent = ledger(
+            wall_s=time.perf_counter() - attempt.started_s,
+            placement_s=group.placement_s if cold else 0.0,
+            worker_start_s=group.worker_start_s if cold else 0.0,
+            prepare_s=prepare_s,
+            **_longest(ranks),
+        )
+        trial = trial_row(self._run, attempt, _OK, facts, ranks, measured, spent)
+        return Finished(trial=trial, steps=list(step_rows(attempt.trial_uid, ranks)), nodes=_nodes(facts))
+
+    # -- telling -----------------------------------------------------------------------------------------------------
+
+    def _tell_start(self, planned: PlannedTrial, opens_group: bool) -> None:
+        self._observer.trial_started(
+            TrialStarted(
+                trial_id=planned.trial_id,
+                label=planned.label(),
+                position=planned.order + 1,
+                planned=self._planned_total,
+                opens_group=opens_group,
+            )
+        )
+
+    def _tell_stall(self) -> None:
+        """No progress for 30 s after a lease: say who holds and who waits for what."""
+        import ray
+
+        total, free = ray.cluster_resources(), ray.available_resources()
+        held = {name: total[name] - free.get(name, 0.0) for name in ("CPU", "GPU") if name in total}
+        counts = ", ".join(f"{held[name]:g} of {total[name]:g} {name}" for name in held)
+        self._observer.notice(f"no worker is ready yet: Ray has given out {counts}; waiting for this sweep's group")
+
+
+def _never_ready(died: GroupDied) -> Ending:
+    return ending(Evidence(deadline_s=0.0, group_error=died.cause or died, hosts={}, stacks={}))
+
+
+def _nodes(facts: GroupFacts | None) -> list[Node]:
+    found = {hello.node.node_key: hello.node for hello in facts.hellos.values()} if facts else {}
+    return list(found.values())
+
+
+def _longest(ranks: Sequence[RankResult]) -> dict[str, float]:
+    return {
+        name: max(getattr(rank, name) for rank in ranks) for name in ("build_s", "warmup_s", "measured_s", "teardown_s")
+    }
+
+
+def _scalars(trial: Trial) -> dict[str, Any]:
+    """What Tune's callbacks see of a trial's end: a few scalars, none of them null."""
+    names = ("outcome", "valid", "samples_per_s", "tokens_per_s", "step_ms_p50", "measured_s", "overhead_s", "mfu")
+    return {name: getattr(trial, name) for name in names if getattr(trial, name) is not None}
+
+

@@ -1,0 +1,197 @@
+"""One worker group, seen from the driver: a `TorchTrainer.fit()` in a thread, kept warm by its mailbox."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from raybench.cluster.code_version import source_hash
+from raybench.cluster.group_spec import GroupSpec
+from raybench.cluster.mailbox import Mailbox
+from raybench.cluster.messages import Answers, Hello, Order
+from raybench.errors import ClusterError
+from raybench.version import __version__
+
+PROCESS_GROUP_TIMEOUT_S = 600
+"""Once per group; the trial's own deadline is the watchdog's."""
+CLOSE_LIMIT_S = 15.0
+STALL_NOTICE_S = 30.0
+
+
+class GroupDied(Exception):
+    """The group ended before its workers were ready. `cause` is what `fit` raised, None when it raised nothing."""
+
+    def __init__(self, why: str, cause: BaseException | None) -> None:
+        super().__init__(why)
+        self.cause = cause
+
+
+class WorkerGroup:
+    """Worker processes that serve one trial after the other.
+
+    `placement_s` and `worker_start_s` are what opening took: waiting for resources, and the workers' own start.
+    `trials_served` is 0 in a new group.
+    """
+
+    def __init__(self, spec: GroupSpec, *, storage: str, sweep_run_id: str, node_address: str) -> None:
+        self.spec = spec
+        self.hellos: dict[int, Hello] = {}
+        self.trials_served = 0
+        self.placement_s = self.worker_start_s = 0.0
+        self.error: BaseException | None = None
+        self._started_s = time.perf_counter()
+        self._mailbox = _remote_mailbox()
+        self._trainer = _trainer(spec, self._mailbox, storage, sweep_run_id, node_address)
+        self._thread = threading.Thread(target=self._fit, name="raybench-group", daemon=True)
+        self._thread.start()
+
+    def wait_ready(self, on_stall: Callable[[], None]) -> None:
+        """Wait until every worker said hello. Raises GroupDied, or ClusterError when a worker runs other code."""
+        import ray
+
+        pending = self._mailbox.ready.remote(self.spec.workers)
+        limit_s = 60.0 + 3 * start_limit_s(self.spec.workers)      # Train itself tries a start up to three times
+        hellos, dead = _get_noticing(ray, pending, limit_s, on_stall)
+        if dead is not None:
+            self._thread.join(CLOSE_LIMIT_S)
+            raise GroupDied(dead, self.error)
+        opened_s = time.perf_counter() - self._started_s
+        self.hellos = hellos
+        self.worker_start_s = min(opened_s, max(hello.process_age_s for hello in hellos.values()))
+        self.placement_s = opened_s - self.worker_start_s
+        _refuse_other_code(hellos)
+
+    def run(self, order: Order, limit_s: float) -> Answers:
+        """Give the workers a trial and wait for how it ends, at most `limit_s`; then the group is ended by force."""
+        import ray
+
+        ray.get(self._mailbox.submit.remote(order))
+        pending = self._mailbox.answers.remote(order.trial_uid, self.spec.workers)
+        try:
+            answers: Answers = ray.get(pending, timeout=limit_s)
+        except ray.exceptions.GetTimeoutError:
+            self.end_workers()
+            answers = ray.get(pending)
+        self.trials_served += 1
+        if answers.dead is not None:
+            self._thread.join()
+        return answers
+
+    def close(self) -> None:
+        """Tell the workers to stop and wait until all they held is free again."""
+        import ray
+
+        if self._thread.is_alive():
+            ray.get(self._mailbox.submit.remote(None))
+            self._thread.join(CLOSE_LIMIT_S)
+        if self._thread.is_alive():
+            self.end_workers()
+            self._thread.join()
+
+    def end_workers(self) -> None:
+        """End the worker processes by their handles; one that is stopped or hangs does not listen to anything else."""
+        import ray
+
+        for hello in self.hellos.values():
+            ray.kill(hello.handle)
+            ray.get(on_node(_kill_process, hello.node_id).remote(hello.pid))
+
+    def _fit(self) -> None:
+        import ray
+
+        why = "closed"
+        try:
+            self._trainer.fit()
+        except Exception as error:  # noqa: BLE001  whatever ends the group is evidence for the outcome
+            self.error, why = error, type(error).__name__
+        ray.get(self._mailbox.close.remote(why))
+
+
+def start_limit_s(workers: int) -> int:
+    """Seconds Train may take to start a group: 16 workers took 52 s on two cores."""
+    return 30 + 5 * workers
+
+
+def on_node(function: Callable[..., Any], node_id: str) -> Any:
+    """A Ray task of no CPUs, pinned to a node."""
+    import ray
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    pinned = NodeAffinitySchedulingStrategy(node_id, soft=False)
+    return ray.remote(num_cpus=0, max_retries=0, scheduling_strategy=pinned)(function)
+
+
+def _kill_process(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return      # `ray.kill` was faster
+
+
+def _remote_mailbox() -> Any:
+    import ray
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
+    return ray.remote(num_cpus=0, max_concurrency=1000, scheduling_strategy=here)(Mailbox).remote()
+
+
+def _trainer(spec: GroupSpec, mailbox: Any, storage: str, sweep_run_id: str, node_address: str) -> Any:
+    from ray.train import FailureConfig, RunConfig, ScalingConfig
+    from ray.train.torch import TorchConfig, TorchTrainer
+
+    from raybench.cluster.worker import serve
+
+    os.environ["RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S"] = str(start_limit_s(spec.workers))
+    # Groups stay on the driver's node: Train's storage is a local folder there.
+    resources = {"CPU": spec.seat.cpus, f"node:{node_address}": 0.001, **({"GPU": 1.0} if spec.seat.gpus else {})}
+    name = hashlib.sha256(f"{sweep_run_id}/{time.monotonic_ns()}".encode()).hexdigest()[:16]
+    return TorchTrainer(
+        serve,
+        train_loop_config={
+            "mailbox": mailbox,
+            "sweep_run_id": sweep_run_id,
+            "threads": spec.seat.threads,
+            "start_limit_s": 2 * start_limit_s(spec.workers),
+        },
+        torch_config=TorchConfig(backend=spec.backend, timeout_s=PROCESS_GROUP_TIMEOUT_S),
+        scaling_config=ScalingConfig(
+            num_workers=spec.workers, use_gpu=bool(spec.seat.gpus), resources_per_worker=resources
+        ),
+        run_config=RunConfig(
+            storage_path=storage,
+            name=name,      # a hash: Train takes `../..` in a name for a path
+            failure_config=FailureConfig(max_failures=0, controller_failure_limit=2),
+            worker_runtime_env={"env_vars": dict(spec.env)},
+        ),
+    )
+
+
+def _refuse_other_code(hellos: dict[int, Hello]) -> None:
+    for hello in hellos.values():
+        if hello.source_hash != source_hash():
+            raise ClusterError(
+                f"the worker on {hello.node.host} runs raybench {hello.raybench_version} with other sources than this "
+                f"command's {__version__}: install the same raybench on every node, or pass --local"
+            )
+
+
+def _get_noticing(
+    ray: Any, pending: Any, limit_s: float, on_stall: Callable[[], None]
+) -> tuple[dict[int, Hello], str | None]:
+    """Wait for `pending`, say so every 30 s without progress, and give up after `limit_s`."""
+    waited_s = 0.0
+    while True:
+        done, _ = ray.wait([pending], timeout=STALL_NOTICE_S)
+        if done:
+            answer: tuple[dict[int, Hello], str | None] = ray.get(pending)
+            return answer
+        waited_s += STALL_NOTICE_S
+        on_stall()
+        if waited_s > limit_s:
+            return {}, f"no worker was ready after {waited_s:.0f} s"

@@ -1,0 +1,40 @@
+"""`GroupSpec`: what tells one worker group from another. Leasing goes by it."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+
+from raybench.cluster.capacity import Seat
+from raybench.spec.trial import PlannedTrial
+
+_PASSED_ON = re.compile(r"(NCCL|GLOO|TORCH|PYTORCH|CUDA|OMP|KMP|MKL)_[A-Z0-9_]+")
+
+
+@dataclass(frozen=True)
+class GroupSpec:
+    """Everything that a worker process is given at its start. `env` is sorted pairs."""
+
+    workers: int
+    device_kind: str
+    seat: Seat
+    backend: str
+    env: tuple[tuple[str, str], ...]
+
+
+def group_spec(planned: PlannedTrial, *, device_kind: str, seat: Seat) -> GroupSpec:
+    """The group that a trial needs. A process reads its thread count and NCCL's settings once, at its start."""
+    asked = planned.config.backend
+    backend = asked if asked != "auto" else ("nccl" if device_kind == "cuda" else "gloo")
+    passed_on = {name: value for name, value in os.environ.items() if _PASSED_ON.fullmatch(name)}
+    # Ray would set OMP_NUM_THREADS to 1, a plain process to all cores: each worker gets its share of the node.
+    env = {**passed_on, "OMP_NUM_THREADS": str(seat.threads)}
+    env.pop("CUDA_VISIBLE_DEVICES", None)      # Ray's to set
+    return GroupSpec(planned.config.num_workers, device_kind, seat, backend, tuple(sorted(env.items())))
+
+
+def lease_key(planned: PlannedTrial, spec: GroupSpec) -> tuple[object, ...]:
+    """Trials with equal keys share worker processes: the group, and what `isolation` keeps apart."""
+    apart = {"warm": (), "repeat": (planned.repeat,), "fresh": (planned.repeat, planned.order)}
+    return (spec, *apart[planned.config.isolation])

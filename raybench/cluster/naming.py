@@ -1,0 +1,56 @@
+"""The name under which a cluster's rows are kept."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+from pathlib import Path
+
+from raybench.errors import UsageError
+
+NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+BOOTSTRAP_FILE = Path("~/ray_bootstrap_config.yaml")
+
+
+def cluster_name(asked: str | None, *, head_host: str) -> str:
+    """`--cluster`, else RAYBENCH_CLUSTER, else the name in Ray's bootstrap file, else the head's host name.
+
+    A name that the user gave must match the pattern; one that was found is made to. Raises UsageError.
+    """
+    given = asked or os.environ.get("RAYBENCH_CLUSTER")
+    if given is None:
+        return tidy(_bootstrap_name() or head_host)
+    name = given.lower()
+    if not NAME.fullmatch(name) or ".." in name:
+        raise UsageError(f"--cluster {given!r}: a name is a-z, 0-9, `.`, `_`, `-`, at most 64, first a letter or digit")
+    return name
+
+
+def tidy(found: str) -> str:
+    """A found name, lower-cased to the pattern: whatever does not belong becomes `-`."""
+    kept = re.sub(r"\.\.+|[^a-z0-9._-]", "-", found.lower()).lstrip("._-")[:64]
+    return kept or "cluster"
+
+
+def host_of(address: str) -> str:
+    """Host name of the machine that an address `HOST:PORT` points to, this one's for a loopback address."""
+    host = address.rpartition(":")[0]
+    if host.startswith("127.") or host in ("localhost", "::1"):
+        return socket.gethostname()
+    try:
+        return socket.gethostbyaddr(host)[0].split(".")[0]
+    except OSError:
+        return host
+
+
+def _bootstrap_name() -> str | None:
+    """`cluster_name` of the file that `ray up` leaves on a head node."""
+    from ruamel.yaml import YAML
+
+    try:
+        text = BOOTSTRAP_FILE.expanduser().read_text()
+    except OSError:
+        return None
+    settings = YAML(typ="safe", pure=True).load(text)
+    return str(settings["cluster_name"]) if isinstance(settings, dict) and settings.get("cluster_name") else None

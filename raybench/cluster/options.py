@@ -1,0 +1,94 @@
+"""`RunOptions`: what a run was asked for, checked, and the command that would continue it."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from raybench.cluster.naming import NAME
+from raybench.errors import UsageError
+from raybench.record.trial import OUTCOMES
+
+_NOTE_LIMIT = 1000
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """The options of `raybench run`, as its help describes them."""
+
+    sweep: str
+    out: str = "results"
+    local: bool = False
+    address: str | None = None
+    cluster: str | None = None
+    overrides: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
+    quick: bool = False
+    fresh: bool = False
+    newer_than: datetime | None = None
+    retry: str | None = None
+    accept: str | None = None
+    tags: Mapping[str, str] = field(default_factory=dict)
+    note: str | None = None
+    verbose: bool = False
+
+    def folder(self) -> Path:
+        """Where results go. Raises UsageError for a place that would lose them."""
+        if "://" in self.out:
+            raise UsageError(f"--out {self.out}: object storage is not supported yet; give a folder")
+        path = Path(self.out).expanduser()
+        if os.environ.get("RAY_JOB_CONFIG_JSON_ENV_VAR") and not path.is_absolute():
+            raise UsageError(
+                f"--out {self.out}: inside a Ray job a relative folder is deleted with the job; give an absolute path"
+            )
+        return path
+
+    def accepted(self) -> frozenset[str]:
+        """Outcomes that count as expected. Raises UsageError for one that does not exist."""
+        names = frozenset(name.strip() for name in (self.accept or "").split(",") if name.strip())
+        unknown = sorted(names - set(OUTCOMES))
+        if unknown:
+            raise UsageError(f"--accept {unknown[0]}: no such outcome; there are {', '.join(OUTCOMES)}")
+        return names
+
+    def done_since(self, now: datetime) -> datetime | None:
+        """Only rows started after this count as done; `--fresh` is that with now."""
+        return now if self.fresh else self.newer_than
+
+    def checked(self) -> RunOptions:
+        """The same, after checks that need nothing but the options. Raises UsageError."""
+        if self.fresh and self.newer_than:
+            raise UsageError("--fresh and --newer-than exclude each other: --fresh is --newer-than with now")
+        for name in self.tags:
+            if not NAME.fullmatch(name):
+                raise UsageError(f"--tag {name!r}: a tag's name is a-z, 0-9, `.`, `_`, `-`, at most 64")
+        if self.note is not None and len(self.note) > _NOTE_LIMIT:
+            raise UsageError(f"--note: {len(self.note)} characters; at most {_NOTE_LIMIT} are kept")
+        self.folder()
+        self.accepted()
+        return self
+
+    def continue_command(self, done_since: datetime | None) -> str:
+        """The command that runs what is left of this run."""
+        words: list[str] = ["raybench", "run", self.sweep]
+        values: list[tuple[str, Any]] = [
+            ("--out", self.out if self.out != "results" else None),
+            ("--address", self.address),
+            ("--cluster", self.cluster),
+            ("--newer-than", done_since and done_since.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")),
+            ("--retry", self.retry),
+            ("--accept", self.accept),
+            ("--note", self.note),
+        ]
+        for name, value in values:
+            words += [name, value] if value else []
+        for name, many in (("--set", self.overrides), ("--only", self.only)):
+            words += [word for value in many for word in (name, value)]
+        words += [word for name, value in self.tags.items() for word in ("--tag", f"{name}={value}")]
+        words += [flag for flag, on in (("--local", self.local), ("--quick", self.quick)) if on]
+        return shlex.join(words)

@@ -1,0 +1,352 @@
+"""A run from a sweep file to its last committed row."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+import threading
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from raybench.cluster.connect import Choice, join, look_and_choose
+from raybench.cluster.exit_code import exit_code
+from raybench.cluster.inventory import Inventory, take_inventory, usable_cores, worker_counts
+from raybench.cluster.naming import cluster_name, host_of
+from raybench.cluster.options import RunOptions
+from raybench.cluster.quiet import printing_into
+from raybench.cluster.rows import RunFacts
+from raybench.cluster.signals import EXIT_INTERRUPTED, SignalWatch, watching_signals
+from raybench.record.run import Observer, RunClosed, RunOpened
+from raybench.record.trial import Trial
+from raybench.results.layout import new_run_id
+from raybench.results.resume import (
+    EarlierAttempt,
+    earlier_attempts,
+    latest,
+    next_attempt,
+    other_clusters,
+    retry_set,
+    to_run,
+)
+from raybench.results.store import RunStore
+from raybench.spec.expand import Expansion, expand
+from raybench.spec.reading import read_sweep
+from raybench.spec.sweep import SweepSpec
+from raybench.spec.trial import PlannedTrial
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Read by Ray's own processes when they start. A benchmark trial is never restarted half-way, its end must be known at
+# once, and Tune must neither take Ctrl-C for itself nor log.
+RAY_SETTINGS = {
+    "RAY_TRAIN_V2_ENABLED": "1",
+    "RAY_TRAIN_HEALTH_CHECK_INTERVAL_S": "0.2",
+    "RAY_TRAIN_WORKER_HEALTH_CHECK_TIMEOUT_S": "120",
+    "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",
+    "TUNE_DISABLE_SIGINT_HANDLER": "1",
+    "RAY_USAGE_STATS_ENABLED": "0",
+}
+
+
+class Silent:
+    """An observer that says nothing: what `raybench.run` uses unless given another."""
+
+    def opened(self, run: RunOpened) -> None: ...
+
+    def trial_started(self, trial: Any) -> None: ...
+
+    def trial_ended(self, trial: Trial, label: str, position: int) -> None: ...
+
+    def notice(self, text: str) -> None: ...
+
+    def closed(self, run: RunClosed) -> None: ...
+
+
+def run(sweep: str | Path, **options: Any) -> pd.DataFrame:
+    """Run a sweep and return the latest row of each of its trials on this cluster, in the sweep's order.
+
+    `sweep` is a file or the name of a shipped sweep; `options` are those of `run_sweep`. Ctrl-C commits what is
+    known and raises KeyboardInterrupt.
+    """
+    from raybench.results.load import load
+
+    closed = run_sweep(sweep, **options)
+    frame = load(closed.out)
+    mine = frame[frame["trial_id"].isin(set(closed.trial_ids)) & (frame["cluster"] == closed.cluster)]
+    return mine.sort_values("sweep_order", ignore_index=True)
+
+
+def run_sweep(
+    sweep: str | Path,
+    *,
+    out: str | Path = "results",
+    local: bool = False,
+    address: str | None = None,
+    cluster: str | None = None,
+    overrides: Sequence[str] = (),
+    only: Sequence[str] = (),
+    quick: bool = False,
+    fresh: bool = False,
+    newer_than: datetime | None = None,
+    retry: str | None = None,
+    accept: str | None = None,
+    tags: Mapping[str, str] | None = None,
+    note: str | None = None,
+    verbose: bool = False,
+    observer: Observer | None = None,
+    callbacks: Sequence[Any] = (),
+    take_signals: bool = False,
+) -> RunClosed:
+    """Run what a sweep plans and is not done yet; every attempt ends as one committed row.
+
+    `callbacks` are Ray Tune callbacks: they see each trial's config and headline. `take_signals` is the command's:
+    SIGINT and SIGTERM then commit and end the process. Raises SweepError, UsageError, ClusterError and StoreError.
+    """
+    options = RunOptions(
+        sweep=str(sweep), out=str(out), local=local, address=address, cluster=cluster, overrides=tuple(overrides),
+        only=tuple(only), quick=quick, fresh=fresh, newer_than=newer_than, retry=retry, accept=accept,
+        tags=dict(tags or {}), note=note, verbose=verbose,
+    ).checked()  # fmt: skip
+    spec = read_sweep(options.sweep, options.overrides)
+    retried = retry_set(options.retry)
+    _expand(spec, options, worker_counts(usable_cores()))      # every mistake is told before Ray starts
+    with watching_signals() if take_signals else contextlib.nullcontext() as watch:
+        return _Run(options, spec, retried, observer or Silent(), tuple(callbacks), watch).execute()
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What there is to do, once the cluster is known."""
+
+    planned: tuple[PlannedTrial, ...]
+    left: tuple[PlannedTrial, ...]
+    attempts: Mapping[str, int]
+    warnings: tuple[str, ...]
+
+
+class _Run:
+    """One run's state from joining Ray to leaving it."""
+
+    def __init__(
+        self,
+        options: RunOptions,
+        spec: SweepSpec,
+        retried: frozenset[str],
+        observer: Observer,
+        callbacks: tuple[Any, ...],
+        watch: SignalWatch | None,
+    ) -> None:
+        now = datetime.now(timezone.utc)
+        self._options, self._spec, self._retried = options, spec, retried
+        self._observer, self._callbacks, self._watch = observer, callbacks, watch
+        self._run_id = new_run_id(now)
+        self._done_since = options.done_since(now)
+        self._store = RunStore(options.folder(), spec.name, self._run_id)
+
+    def execute(self) -> RunClosed:
+        """Join Ray, run what is left, leave. Nothing of Ray's reaches the terminal unless `verbose`."""
+        self._on_stop(self._leave_early)
+        log = contextlib.nullcontext() if self._options.verbose else printing_into(self._store.meta / "ray.log")
+        with log, _ray_settings(), _scratch(self._run_id) as scratch, self._joined() as (choice, ray_address):
+            inventory = take_inventory()
+            facts = self._facts(choice, ray_address)
+            work = self._work(inventory, facts.cluster)
+            self._open(choice, ray_address, inventory, facts, work)
+            if work.left:
+                self._run_trials(facts, inventory, work, scratch)
+        return self._close(facts.cluster, work)
+
+    # -- before ------------------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def _joined(self) -> Iterator[tuple[Choice, str]]:
+        import ray
+
+        choice = look_and_choose(local=self._options.local, address=self._options.address)
+        address = join(choice, namespace=self._run_id, verbose=self._options.verbose, cores=usable_cores())
+        if self._watch is not None:
+            self._watch.install()
+        try:
+            yield choice, address
+        finally:
+            ray.shutdown()
+
+    def _facts(self, choice: Choice, ray_address: str) -> RunFacts:
+        import ray
+
+        return RunFacts(
+            sweep=self._spec.name,
+            sweep_run_id=self._run_id,
+            cluster=cluster_name(self._options.cluster, head_host=host_of(ray_address)),
+            ray_address_source=choice.source,
+            ray_version=ray.__version__,
+            tags=self._options.tags,
+            note=self._options.note,
+        )
+
+    def _work(self, inventory: Inventory, cluster: str) -> _Work:
+        expansion = _expand(self._spec, self._options, worker_counts(inventory.places))
+        earlier = earlier_attempts(self._options.folder(), self._spec.name)
+        left = _left(expansion.trials, earlier, cluster, inventory, self._retried, self._done_since)
+        attempts = {trial.trial_id: next_attempt(earlier, cluster, trial.trial_id) for trial in left}
+        elsewhere = other_clusters(earlier, cluster)
+        notes = [f"this folder holds rows of this sweep under {', '.join(elsewhere)}, none under {cluster}: "
+                 f"--cluster {elsewhere[0]} continues those"] if elsewhere else []  # fmt: skip
+        return _Work(expansion.trials, left, attempts, (*expansion.warnings, *notes))
+
+    def _open(self, choice: Choice, address: str, inventory: Inventory, facts: RunFacts, work: _Work) -> None:
+        where = "private Ray" if choice.private else f"Ray at {address}"
+        self._observer.opened(RunOpened(
+            sweep=self._spec.name,
+            sweep_run_id=self._run_id,
+            ray=f"{where} {facts.ray_version} ({choice.why})",
+            hardware=inventory.hardware,
+            out=str(self._options.out),
+            cluster=facts.cluster,
+            planned=len(work.planned),
+            done_earlier=len(work.planned) - len(work.left),
+            to_run=len(work.left),
+        ))  # fmt: skip
+        if inventory.other_nodes:
+            self._observer.notice(f"worker groups stay on this node; {inventory.other_nodes} other nodes are not used")
+        for text in work.warnings:
+            self._observer.notice(text)
+        self._store.write_meta("sweep.json", self._spec.model_dump_json(indent=2))
+
+    # -- the trials --------------------------------------------------------------------------------------------------
+
+    def _run_trials(self, facts: RunFacts, inventory: Inventory, work: _Work, scratch: str) -> None:
+        import ray
+
+        from raybench.cluster.broker import Broker, fit
+        from raybench.cluster.dispatcher import Dispatcher
+
+        name = f"broker-{self._run_id}"
+        broker = ray.remote(num_cpus=0, max_concurrency=1000)(Broker).options(name=name).remote()
+        dispatcher = Dispatcher(
+            facts,
+            broker=broker,
+            planned={trial.trial_id: trial for trial in work.left},
+            attempts=work.attempts,
+            store=self._store,
+            observer=self._observer,
+            inventory=inventory,
+            storage=scratch,
+            planned_total=len(work.planned),
+        )
+        self._on_stop(lambda: (dispatcher.interrupt(), self._leave_early(facts.cluster, work)))
+        thread = threading.Thread(target=dispatcher.serve, name="raybench-dispatcher", daemon=True)
+        thread.start()
+        try:
+            fit(name, [_tune_config(trial) for trial in work.left], storage=scratch, name=f"tune-{self._run_id}",
+                node_address=inventory.room.address, callbacks=list(self._callbacks))  # fmt: skip
+            ray.get(broker.stop.remote())
+            thread.join()
+        except KeyboardInterrupt:
+            dispatcher.interrupt()
+            raise
+        if dispatcher.error is not None:
+            raise dispatcher.error
+
+    # -- after -------------------------------------------------------------------------------------------------------
+
+    def _close(self, cluster: str, work: _Work) -> RunClosed:
+        closed = self._closed(cluster, work)
+        self._store.finish(planned=len(work.planned), committed=len(work.planned) - closed.not_run)
+        self._observer.closed(closed)
+        return closed
+
+    def _closed(self, cluster: str, work: _Work, code: int | None = None) -> RunClosed:
+        rows = latest(earlier_attempts(self._options.folder(), self._spec.name))
+        mine = {row.trial_id: row for row in rows if row.cluster == cluster}
+        ended = [mine[trial.trial_id] for trial in work.planned if trial.trial_id in mine]
+        outcomes = Counter(row.outcome for row in ended)
+        return RunClosed(
+            sweep=self._spec.name,
+            cluster=cluster,
+            trial_ids=tuple(trial.trial_id for trial in work.planned),
+            outcomes=dict(outcomes),
+            not_run=len(work.planned) - len(ended),
+            invalid=sum(row.outcome == "ok" and not row.valid for row in ended),
+            exit_code=exit_code(outcomes, len(work.planned), self._options.accepted()) if code is None else code,
+            out=str(self._options.out),
+            continue_command=self._options.continue_command(self._done_since),
+        )
+
+    def _on_stop(self, action: Any) -> None:
+        if self._watch is not None:
+            self._watch.on_stop = action
+
+    def _leave_early(self, cluster: str | None = None, work: _Work | None = None) -> None:
+        """Told by a signal to stop: say what is committed and how to continue."""
+        empty = _Work((), (), {}, ())
+        self._observer.closed(self._closed(cluster or "", work or empty, code=EXIT_INTERRUPTED))
+        shutil.rmtree(_scratch_folder(self._run_id), ignore_errors=True)
+
+
+def _expand(spec: SweepSpec, options: RunOptions, auto_workers: Sequence[int]) -> Expansion:
+    return expand(spec, auto_workers=auto_workers, quick=options.quick, only=options.only)
+
+
+def _left(
+    planned: Sequence[PlannedTrial],
+    earlier: Sequence[EarlierAttempt],
+    cluster: str,
+    inventory: Inventory,
+    retried: frozenset[str],
+    done_since: datetime | None,
+) -> tuple[PlannedTrial, ...]:
+    """What is not done, in order. A row counts only for the device kind that its trial would run on now."""
+    def kind(trial: PlannedTrial) -> str:
+        return inventory.device_kind if trial.config.device == "auto" else trial.config.device
+
+    left = {
+        trial.trial_id
+        for device_kind in {kind(trial) for trial in planned}
+        for trial in to_run(
+            [trial for trial in planned if kind(trial) == device_kind],
+            earlier, cluster=cluster, device_kind=device_kind, retry=retried, newer_than=done_since,
+        )
+    }  # fmt: skip
+    return tuple(trial for trial in planned if trial.trial_id in left)
+
+
+def _tune_config(trial: PlannedTrial) -> dict[str, Any]:
+    """What Tune and its callbacks see of a trial: plain values only."""
+    return {"trial_id": trial.trial_id, "repeat": trial.repeat, **trial.config.model_dump(mode="json")}
+
+
+@contextlib.contextmanager
+def _ray_settings() -> Iterator[None]:
+    """Ray's settings for the length of the run; one that the user set stays."""
+    before = {name: os.environ.get(name) for name in RAY_SETTINGS}
+    for name, value in RAY_SETTINGS.items():
+        os.environ.setdefault(name, value)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+
+
+@contextlib.contextmanager
+def _scratch(run_id: str) -> Iterator[str]:
+    """Where Tune and Train keep their own files: never read back, removed at the end."""
+    folder = _scratch_folder(run_id)
+    folder.mkdir(mode=0o700)
+    try:
+        yield str(folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _scratch_folder(run_id: str) -> Path:
+    return Path(tempfile.gettempdir()) / f"raybench-{run_id}"
