@@ -1,0 +1,151 @@
+"""From what the ranks handed in to the figures of a row: the one place where ranks become a trial."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import TypeVar
+
+from raybench.measure.counts import Counts
+from raybench.measure.statistics import block_interval, step_statistics
+from raybench.measure.throughput import Counted, Speed, counted, measured_step_ms, slowest, speed
+from raybench.measure.validity import Evidence, invalid_reasons, warnings
+from raybench.record.rank import RankResult, RankTelemetry
+from raybench.spec.config import TrialConfig
+
+_Number = TypeVar("_Number", int, float)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataWait:
+    """How long compute waited for data: the worst rank."""
+
+    data_wait_s: float
+    data_stall_fraction: float | None
+    first_batch_s: float | None
+    samples_dropped: int | None = None      # not measured yet
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resources:
+    """What it took: memory of the worst rank; power and utilisation per GPU; energy of all GPUs."""
+
+    peak_memory_allocated_bytes: int | None
+    peak_memory_reserved_bytes: int | None
+    peak_host_memory_bytes: int
+    gpu_utilization_mean: float | None
+    gpu_utilization_min: float | None
+    power_mean_w: float | None
+    energy_j: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compiling:
+    """What compiling cost; None where nothing was compiled."""
+
+    compile_s: float | None
+    compile_cache: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """Whether the figures may be published; names joined by `;`, their meanings in `validity.MEANINGS`."""
+
+    valid: bool
+    invalid_reasons: str
+    warnings: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figures(Counted, Speed, DataWait, Resources, Compiling, Verdict):
+    """All that is worked out from the ranks of a trial that ended well; each field is the column of that name."""
+
+
+def figures(config: TrialConfig, counts: Counts, ranks: Sequence[RankResult]) -> Figures:
+    """Reduce all ranks of one attempt. Headline and statistics are those of the slowest rank's window."""
+    assert len(ranks) == ranks[0].world_size, "every rank of the group hands in its part"
+    step_ms = measured_step_ms(slowest(ranks))
+    assert len(step_ms) == slowest(ranks).measured_steps
+    statistics, interval = step_statistics(step_ms), block_interval(step_ms)
+    work = counted(counts, ranks)
+    rates = speed(work, ranks, statistics, interval)
+    used = resources(ranks)
+    evidence = Evidence(
+        counts=counts, ranks=ranks, counted=work, speed=rates, interval=interval, energy_j=used.energy_j
+    )
+    parts = (work, rates, data_wait(ranks), used, compiling(config, ranks), verdict(evidence))
+    return Figures(**{name: value for part in parts for name, value in asdict(part).items()})
+
+
+def data_wait(ranks: Sequence[RankResult]) -> DataWait:
+    """Host time spent waiting for batches in the window, and its share of that rank's window.
+
+    On CUDA too, until the device's own gaps are measured: there the host's wait is an upper bound of the stall,
+    because the device may still be busy with what was queued.
+    """
+    waits_s = [_measured_wait_s(rank) for rank in ranks]
+    shares = [wait_s / rank.measured_s for wait_s, rank in zip(waits_s, ranks, strict=True) if rank.measured_s > 0]
+    return DataWait(
+        data_wait_s=max(waits_s),
+        data_stall_fraction=max(shares, default=None),
+        first_batch_s=_over_all(max, (rank.first_batch_s for rank in ranks)),
+    )
+
+
+def resources(ranks: Sequence[RankResult]) -> Resources:
+    """Memory maxima over ranks; telemetry once per GPU, None as soon as one GPU did not answer."""
+    gpus = _by_gpu(ranks)
+    utilizations = [gpu.utilization_mean for gpu in gpus]
+    return Resources(
+        peak_memory_allocated_bytes=_over_all(max, (rank.memory.allocated_bytes for rank in ranks)),
+        peak_memory_reserved_bytes=_over_all(max, (rank.memory.reserved_bytes for rank in ranks)),
+        peak_host_memory_bytes=max(rank.memory.host_bytes for rank in ranks),
+        gpu_utilization_mean=_over_all(_mean, utilizations),
+        gpu_utilization_min=_over_all(min, utilizations),
+        power_mean_w=_over_all(_mean, (gpu.power_mean_w for gpu in gpus)),
+        energy_j=_over_all(sum, (gpu.energy_j for gpu in gpus)),
+    )
+
+
+def compiling(config: TrialConfig, ranks: Sequence[RankResult]) -> Compiling:
+    """First warm-up step minus median measured step, of the rank where that is most; cold if any rank was."""
+    if config.compile == "off":
+        return Compiling(compile_s=None, compile_cache=None)
+    caches = {rank.compile_cache for rank in ranks}
+    return Compiling(
+        compile_s=_over_all(max, map(_compile_s, ranks)),
+        compile_cache="cold" if "cold" in caches else "warm" if caches == {"warm"} else None,
+    )
+
+
+def verdict(evidence: Evidence) -> Verdict:
+    """Apply all rules over one trial."""
+    reasons = invalid_reasons(evidence)
+    return Verdict(valid=not reasons, invalid_reasons=";".join(reasons), warnings=";".join(warnings(evidence)))
+
+
+def _compile_s(rank: RankResult) -> float | None:
+    median = step_statistics(measured_step_ms(rank)).p50
+    warmup = [step_ms for step_ms, is_warmup in zip(rank.steps.step_ms, rank.steps.is_warmup, strict=True) if is_warmup]
+    return None if median is None or not warmup else (warmup[0] - median) / 1e3
+
+
+def _measured_wait_s(rank: RankResult) -> float:
+    waits = zip(rank.steps.data_wait_ms, rank.steps.is_warmup, strict=True)
+    return sum(wait_ms for wait_ms, is_warmup in waits if not is_warmup) / 1e3
+
+
+def _by_gpu(ranks: Sequence[RankResult]) -> list[RankTelemetry]:
+    """One reading a GPU: ranks that share one read the same meter."""
+    return list({rank.environment.gpu_uuid or rank.rank: rank.telemetry for rank in reversed(ranks)}.values())
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _over_all(reduce: Callable[[list[_Number]], _Number], values: Iterable[_Number | None]) -> _Number | None:
+    """None as soon as one value is: half of the ranks do not speak for all."""
+    found = list(values)
+    known = [value for value in found if value is not None]
+    return reduce(known) if known and len(known) == len(found) else None

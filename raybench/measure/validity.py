@@ -1,0 +1,172 @@
+"""When a number may not be published, and what a careful reader should know: each rule a name, a meaning, a test.
+
+A rule in `INVALID` finds a wrong number. Noise is never that: it is in `WARNINGS`, beside the interval that says how
+much of it there is, and verdicts deal with it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+
+from raybench.measure.counts import Counts
+from raybench.measure.peaks import chip
+from raybench.measure.statistics import Interval
+from raybench.measure.throughput import Counted, Speed, measured_step_ms
+from raybench.record.rank import RankResult
+
+MIN_STEPS = 10
+FEW_STEPS, SHORT_S = 30, 10.0
+NOISY_CV = 0.05
+WIDE_HALF_WIDTH = 0.10
+STRAGGLER_RATIO = 1.10
+CLOCKS_DIFFER = 0.02
+SUM_DIFFERS, SUM_DIFFERS_S = 0.05, 0.010     # both must be passed: a busy machine may take one time slice
+POWER_MARGIN = 1.2                            # over the board's power: meters err, and energy counters step
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """All that the rules look at."""
+
+    counts: Counts
+    ranks: Sequence[RankResult]
+    counted: Counted
+    speed: Speed
+    interval: Interval | None       # of the slowest rank's mean step time
+    energy_j: float | None          # of all GPUs
+
+
+@dataclass(frozen=True)
+class Rule:
+    """`broken` says whether the evidence breaks it; `meaning` is one sentence for the reader of a row."""
+
+    name: str
+    meaning: str
+    broken: Callable[[Evidence], bool]
+
+
+def invalid_reasons(evidence: Evidence) -> tuple[str, ...]:
+    """Names of the rules that find the number wrong, in the order of `INVALID`."""
+    return tuple(rule.name for rule in INVALID if rule.broken(evidence))
+
+
+def warnings(evidence: Evidence) -> tuple[str, ...]:
+    """Names of the warnings that apply, in the order of `WARNINGS`."""
+    return tuple(rule.name for rule in WARNINGS if rule.broken(evidence))
+
+
+def _no_throughput(evidence: Evidence) -> bool:
+    found = evidence.speed.samples_per_s
+    return found is None or not math.isfinite(found) or found <= 0
+
+
+def _above_peak(evidence: Evidence) -> bool:
+    return any(share is not None and share > 1 for share in (evidence.speed.mfu, evidence.speed.mfu_causal))
+
+
+def _work_mismatch(evidence: Evidence) -> bool:
+    counts, found = evidence.counts, evidence.counted
+    planned = counts.samples_per_step * found.measured_steps
+    planned_tokens = None if counts.tokens_per_step is None else counts.tokens_per_step * found.measured_steps
+    return (planned, planned_tokens) != (found.measured_samples, found.measured_tokens)
+
+
+def _parameter_mismatch(evidence: Evidence) -> bool:
+    planned, built = evidence.counts.parameters, evidence.counted.parameters
+    return planned is not None and built is not None and planned != built
+
+
+def _ranks_disagree(evidence: Evidence) -> bool:
+    return len({(rank.warmup_steps, rank.measured_steps, rank.parameters) for rank in evidence.ranks}) > 1
+
+
+def _mixed_gpus(evidence: Evidence) -> bool:
+    return len({(rank.environment.device_kind, rank.environment.gpu_model) for rank in evidence.ranks}) > 1
+
+
+def _energy_implausible(evidence: Evidence) -> bool:
+    if evidence.energy_j is None:
+        return False
+    if not math.isfinite(evidence.energy_j) or evidence.energy_j < 0:
+        return True
+    chips = {rank.environment.gpu_uuid or rank.rank: chip(rank.environment.gpu_model) for rank in evidence.ranks}
+    most_w = sum(found.board_power_w if found is not None else math.inf for found in chips.values())
+    return evidence.energy_j > POWER_MARGIN * most_w * evidence.speed.measured_s
+
+
+def _steps_do_not_sum(evidence: Evidence) -> bool:
+    # Written so that a NaN breaks the rule.
+    return not all(_gap_s(rank) <= max(SUM_DIFFERS_S, SUM_DIFFERS * rank.measured_s) for rank in evidence.ranks)
+
+
+def _clocks_differ(evidence: Evidence) -> bool:
+    return any(
+        rank.environment.device_kind == "cuda" and _gap_s(rank) > CLOCKS_DIFFER * rank.measured_s
+        for rank in evidence.ranks
+    )
+
+
+def _gap_s(rank: RankResult) -> float:
+    """Seconds between the window by the host clock and the sum of its step times."""
+    return abs(sum(measured_step_ms(rank)) / 1e3 - rank.measured_s)
+
+
+def _short_window(evidence: Evidence) -> bool:
+    return evidence.counted.measured_steps < FEW_STEPS and evidence.speed.measured_s < SHORT_S
+
+
+def _wide_interval(evidence: Evidence) -> bool:
+    return evidence.interval is not None and evidence.interval.relative_half_width > WIDE_HALF_WIDTH
+
+
+def _straggler(evidence: Evidence) -> bool:
+    """Under DDP every rank waits for the slowest and all step times agree, so this speaks for split work."""
+    medians = [float(np.median(times)) for times in map(measured_step_ms, evidence.ranks) if times]
+    return len(medians) > 1 and max(medians) > STRAGGLER_RATIO * float(np.median(medians))
+
+
+INVALID: tuple[Rule, ...] = (
+    Rule(
+        "too_few_steps",
+        f"Fewer than {MIN_STEPS} measured steps.",
+        lambda evidence: evidence.counted.measured_steps < MIN_STEPS,
+    ),
+    Rule("no_throughput", "The throughput is zero or no number.", _no_throughput),
+    Rule("above_peak", "More FLOP/s than the chip can do: the work, the time or the precision is wrong.", _above_peak),
+    Rule(
+        "loss_not_finite",
+        "A loss was NaN or infinite, and arithmetic on such numbers is no training.",
+        lambda evidence: evidence.counted.loss_finite is False,
+    ),
+    Rule("work_mismatch", "The samples or tokens counted are not those that the steps should hold.", _work_mismatch),
+    Rule(
+        "parameter_mismatch",
+        "The model built has other parameters than its FLOPs were counted for.",
+        _parameter_mismatch,
+    ),
+    Rule("ranks_disagree", "The ranks did not run the same steps of the same model.", _ranks_disagree),
+    Rule("mixed_gpus", "The ranks ran on different GPU models, so the number belongs to none of them.", _mixed_gpus),
+    Rule("energy_implausible", "The energy is more than the boards can draw, or negative.", _energy_implausible),
+    Rule(
+        "steps_do_not_sum",
+        f"On a rank the step times and the window differ by more than {SUM_DIFFERS:.0%}.",
+        _steps_do_not_sum,
+    ),
+)
+WARNINGS: tuple[Rule, ...] = (
+    Rule(
+        "noisy_steps",
+        f"Step times vary: their standard deviation is above {NOISY_CV:.0%} of the mean.",
+        lambda evidence: evidence.speed.step_ms_cv is not None and evidence.speed.step_ms_cv > NOISY_CV,
+    ),
+    Rule("wide_interval", f"The 95 % interval reaches more than {WIDE_HALF_WIDTH:.0%} to each side.", _wide_interval),
+    Rule("short_window", f"Fewer than {FEW_STEPS} measured steps, and under {SHORT_S:.0f} s of them.", _short_window),
+    Rule("straggler", "The slowest rank's median step is over 10 % above that of the middle rank.", _straggler),
+    Rule("clocks_differ", f"Device events and host clock differ by more than {CLOCKS_DIFFER:.0%}.", _clocks_differ),
+)
+MEANINGS: Mapping[str, str] = MappingProxyType({rule.name: rule.meaning for rule in INVALID + WARNINGS})
