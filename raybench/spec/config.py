@@ -23,9 +23,13 @@ SourceName = Literal["device", "generate", "shards"]
 NOT_IN_KEY = frozenset({"model_name", "batch_given", "timeout_s", "cpus_per_worker"})
 """Names, limits and placement: they change neither the work nor how it is measured."""
 NOT_IN_WORK_KEY = frozenset({"warmup", "measure", "quality", "isolation"})
-PATHS = frozenset({"data_dir"})
+NEVER_IN_KEY = frozenset({"source.data_dir"})
+"""Paths: where data lies does not change it."""
 ADDED_SINCE_RB1: dict[str, Any] = {}
-"""Fields added after `rb1` with their default: left out of the key while they hold it, so that old keys stay."""
+"""Fields added after `rb1` with their default: left out of the key while they hold it, so that old keys stay.
+
+Dotted where the field is inside another (`source.prefetch`, `model.activation`).
+"""
 
 
 class Optimizer(Frozen):
@@ -127,12 +131,25 @@ class TrialConfig(Frozen):
         """16 hex that comparison pairs on: what is computed, however long it is measured."""
         return _key(self._keyed(leave_out=NOT_IN_KEY | NOT_IN_WORK_KEY))
 
+    def label(self) -> str:
+        """What a person recognises the config by, e.g. `encdec 3.5m s64 b4 fp32 device ×2`: what usually varies."""
+        parts = [
+            self.workload,
+            self.model_name,
+            self.seq_len and f"s{self.seq_len}",
+            self.micro_batch and f"b{self.micro_batch}",
+            self.grad_accum and self.grad_accum > 1 and f"a{self.grad_accum}",
+            self.precision,
+            self.phase if self.phase != "train" else None,
+            self.compile != "off" and f"compile={self.compile}",
+            self.strategy if self.strategy == "none" else None,
+            self.source and self.source.name,
+            f"×{self.num_workers}",
+        ]
+        return " ".join(part for part in parts if part)
+
     def _keyed(self, leave_out: frozenset[str]) -> dict[str, Any]:
-        values = {name: value for name, value in self.model_dump(mode="json").items() if name not in leave_out}
-        values = {name: value for name, value in values.items() if ADDED_SINCE_RB1.get(name, values) != value}
-        if values["source"] is not None:
-            values["source"] = {name: value for name, value in values["source"].items() if name not in PATHS}
-        return values
+        return _without(self.model_dump(mode="json"), leave_out)
 
 
 def canonical_json(value: Any) -> str:
@@ -141,9 +158,28 @@ def canonical_json(value: Any) -> str:
 
 
 def pairing_key(config: dict[str, Any], without: frozenset[str]) -> str:
-    """16 hex of a stored `config` without what `work_key` leaves out and without the axes in `without`."""
-    kept = {name: value for name, value in config.items() if name not in NOT_IN_KEY | NOT_IN_WORK_KEY | without}
-    return _key(kept)
+    """16 hex of a stored `config` without what `work_key` leaves out and without the (dotted) axes in `without`."""
+    return _key(_without(config, NOT_IN_KEY | NOT_IN_WORK_KEY, dotted=without))
+
+
+def _without(config: dict[str, Any], leave_out: frozenset[str], dotted: frozenset[str] = frozenset()) -> dict[str, Any]:
+    """The part of a dumped config that a key is made of. What is dropped inside a mapping is dropped from a copy."""
+    values = {name: value for name, value in config.items() if name not in leave_out}
+    for path in NEVER_IN_KEY | dotted:
+        _drop(values, path)
+    for path, default in ADDED_SINCE_RB1.items():
+        _drop(values, path, only=default)
+    return values
+
+
+def _drop(values: dict[str, Any], path: str, **only: Any) -> None:
+    """Drop the value at a dotted path, if it is there (and is `only`)."""
+    name, _, part = path.partition(".")
+    if part and isinstance(values.get(name), dict):
+        values[name] = dict(values[name])
+        _drop(values[name], part, **only)
+    elif not part and name in values and ("only" not in only or values[name] == only["only"]):
+        del values[name]
 
 
 def _key(values: dict[str, Any]) -> str:

@@ -30,7 +30,8 @@ class Family:
 
     `settings` names which of `SPECIFIC` it has; `defaults` gives their values (and may override `precision`);
     `strategies` lists what it can run under, the first being the default; `rule` yields one sentence for each
-    thing that is wrong with a config although each of its values is right.
+    thing that is wrong with a config although each of its values is right, as `setting: what`;
+    `tokens_per_sample` counts a sample's tokens from its seq_len, None where there are no tokens.
     """
 
     name: str
@@ -41,12 +42,22 @@ class Family:
     strategies: tuple[str, ...]
     defaults: Mapping[str, Any] = field(default_factory=dict)
     rule: Callable[[TrialConfig], Iterable[str]] = _no_rule
+    tokens_per_sample: Callable[[int], int] | None = None
 
 
 def _rows_divide(config: TrialConfig) -> Iterable[str]:
     rows = config.model.m  # type: ignore[attr-defined]  # a matmul config's model is a MatmulShape
     if rows % config.num_workers:
         yield f"model: {rows} rows do not divide over {config.num_workers} workers"
+
+
+def _has_a_target(config: TrialConfig) -> Iterable[str]:
+    if config.seq_len is not None and config.seq_len < 2:
+        yield "seq_len: must be at least 2, because the last token is only a target"
+
+
+def _target_tokens(seq_len: int) -> int:
+    return seq_len - 1
 
 
 ENCDEC = Family(
@@ -71,6 +82,8 @@ ENCDEC = Family(
         "optimizer": {"name": "adamw", "lr": 1e-4},
         "source": {"name": "device"},
     }),
+    rule=_has_a_target,
+    tokens_per_sample=_target_tokens,
 )
 MATMUL = Family(
     name="matmul",

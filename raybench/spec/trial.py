@@ -20,3 +20,12 @@ class PlannedTrial:
     def trial_id(self) -> str:
         """`config_key-RR`: the same in every run of the same sweep."""
         return f"{self.config_key}-{self.repeat:02d}"
+
+    def label(self) -> str:
+        """What a person recognises the trial by; the repeat is said from the second on."""
+        return self.config.label() + (f" #{self.repeat}" if self.repeat > 1 else "")
+
+
+def worker_group(config: TrialConfig) -> tuple[int, str, str, float]:
+    """What must be equal for two configs to run in the same worker processes."""
+    return (config.num_workers, config.device, config.backend, config.cpus_per_worker)

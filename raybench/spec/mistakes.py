@@ -1,0 +1,95 @@
+"""What is wrong with a sweep and where: mistakes are collected, so that all of them are told at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any
+
+from raybench.errors import SweepError
+
+MAX_TOLD = 50
+"""A file that is wrong a thousand times is wrong in a few ways."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where something was written. Lines and columns count from 1; `line` 0 means that there are none."""
+
+    file: str
+    line: int = 0
+    column: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}" if self.line else self.file
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """One line for the user: `file:line:column path: what`."""
+
+    place: Place
+    path: str
+    what: str
+
+    def __str__(self) -> str:
+        path = f" {printable(self.path)}" if self.path else ""
+        return f"{printable(str(self.place))}{path}: {self.what}"
+
+
+class Mistakes:
+    """Mistakes as they are found; each is told once."""
+
+    def __init__(self) -> None:
+        self._found: dict[Mistake, None] = {}
+
+    def add(self, place: Place, path: str, what: str) -> None:
+        self._found[Mistake(place, path, what)] = None
+
+    def extend(self, mistakes: Iterable[Mistake]) -> None:
+        self._found.update(dict.fromkeys(mistakes))
+
+    def __bool__(self) -> bool:
+        return bool(self._found)
+
+    def raise_if_any(self) -> None:
+        """Raise a `SweepError` of one line a mistake, in the order of the file."""
+        if not self._found:
+            return
+        told = sorted(self._found, key=lambda mistake: (mistake.place.line, mistake.place.column))
+        lines = [str(mistake) for mistake in told[:MAX_TOLD]]
+        if len(told) > MAX_TOLD:
+            lines.append(f"... and {len(told) - MAX_TOLD} more")
+        raise SweepError("\n".join(lines))
+
+
+def nearest(wrong: str, known: Iterable[str]) -> str | None:
+    """The known word that was probably meant."""
+    return next(iter(get_close_matches(wrong.lower(), list(known), n=1, cutoff=0.6)), None)
+
+
+def instead(wrong: str, known: Iterable[str]) -> str:
+    """`; did you mean "..."`, or what there is where that is a short list, or nothing."""
+    known = list(known)
+    meant = nearest(wrong, known)
+    if meant is not None:
+        return f'; did you mean "{meant}"?'
+    return f"; known: {', '.join(known)}" if 0 < len(known) <= 12 else ""
+
+
+def shown(value: Any) -> str:
+    """A value as its writer would recognise it, in at most 60 characters."""
+    if isinstance(value, (dict, list, tuple)):
+        return "a mapping" if isinstance(value, dict) else "a list"
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, str):
+        return f'"{printable(value)}"'
+    return printable(str(value))
+
+
+def printable(text: str) -> str:
+    """The text with control and direction characters escaped, at most 60 characters, so that it prints literally."""
+    safe = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+    return safe if len(safe) <= 200 else f"{safe[:57]}..."

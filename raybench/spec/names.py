@@ -1,0 +1,14 @@
+"""The one pattern of every name that ends up in a path or a column: sweeps, clusters, tags."""
+
+from __future__ import annotations
+
+import re
+
+NAME_PATTERN = r"^[a-z0-9][a-z0-9._-]{0,63}$"
+NAME_RULE = "a name is 1 to 64 of a-z, 0-9, `.`, `_` and `-`, starts with a letter or digit and holds no `..`"
+_NAME = re.compile(NAME_PATTERN[1:-1])
+
+
+def is_name(text: str) -> bool:
+    """Whether `text` is 1 to 64 of a-z, 0-9, `.`, `_`, `-`, starts with a letter or digit and holds no `..`."""
+    return _NAME.fullmatch(text) is not None and ".." not in text

@@ -1,0 +1,30 @@
+"""Which options each source and optimizer knows, and the defaults that depend on the name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+_LARGE = MappingProxyType({"num_samples": 3_750_000})
+"""A data set too large for a cache to hold, as in training: about 115 shards at sequence length 256 in 16 bits."""
+
+KNOWN_OPTIONS: Mapping[str, Mapping[str, frozenset[str]]] = MappingProxyType({
+    "source": MappingProxyType({
+        "device": frozenset({"num_samples"}),
+        "generate": frozenset({"num_samples", "loader_workers"}),
+        "shards": frozenset({"num_samples", "num_shards", "data_dir", "loader_workers"}),
+    }),
+    "optimizer": MappingProxyType({
+        "adamw": frozenset({"lr", "weight_decay"}),
+        "adam": frozenset({"lr", "weight_decay"}),
+        "sgd": frozenset({"lr", "weight_decay", "momentum"}),
+    }),
+})
+"""By setting and name. What a name does not know is dropped where the name changes, and refused where it cannot."""
+
+DEFAULT_OPTIONS: Mapping[tuple[str, str], Mapping[str, Any]] = MappingProxyType({
+    ("source", "generate"): _LARGE,
+    ("source", "shards"): _LARGE,
+})
+"""Where they differ from the model's own defaults. Never changed under `rb1`."""

@@ -1,0 +1,123 @@
+"""`--set a.b=c`: the sweep as if its file had said so. Done on the tree, before anything is read into settings.
+
+It changes what `base` says and what an include block says for itself: the given value replaces the block's own value
+and its axis. Settings that belong to a workload leave a block of another workload alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from raybench.spec.document import BAD, Node, read_document
+from raybench.spec.mistakes import Mistakes, Place
+from raybench.spec.settings import SETTINGS, known_key, report_unknown_key
+from raybench.spec.sweep import NOT_INHERITED, Head
+
+Override = tuple[str, Node]
+_HEAD = dict.fromkeys(Head.model_fields)
+
+
+def read_overrides(texts: Iterable[str], mistakes: Mistakes) -> list[Override]:
+    """Each `key=value`, the value read as YAML is."""
+    found = []
+    for text in texts:
+        key, equals, value = text.partition("=")
+        key, place = key.strip(), Place(f"--set {text}")
+        if not equals:
+            mistakes.add(place, "", "must be key=value")
+            continue
+        node = read_document(value.encode("utf-8", "surrogatepass"), place.file, mistakes) if value else None
+        if not value:
+            mistakes.add(place, "", "must be key=value")
+        elif node is not None:
+            node = _placed(node, key, place)
+            if key in _HEAD or known_key(key):
+                found.append((key, node))
+            else:
+                report_unknown_key(key, node, {**SETTINGS, **_HEAD}, mistakes)
+    return found
+
+
+def override(root: Node, overrides: Sequence[Override]) -> Node:
+    """The tree of the file with the overrides in it, later ones winning."""
+    for key, node in overrides:
+        if not root.is_mapping:
+            return root
+        root = _with(root, key, node) if key in _HEAD else _over_all(root, key, node)
+    return root
+
+
+def _placed(node: Node, path: str, place: Place) -> Node:
+    """The node and all below it as standing at `--set ...`, named by the key it is for."""
+    value = node.value
+    if node.is_mapping:
+        value = {key: _placed(inner, f"{path}.{key}", place) for key, inner in node.items.items()}
+    elif node.is_list:
+        value = tuple(_placed(inner, f"{path}[{i}]", place) for i, inner in enumerate(node.elements))
+    return Node(value, place, path, place)
+
+
+def _over_all(root: Node, key: str, node: Node) -> Node:
+    base = root.items.get("base")
+    told = _over_block(root, root.items.get("base"), key, node)
+    include = root.items.get("include")
+    if key == "workload" or include is None or not include.is_list:
+        return told
+    blocks = [
+        block if not block.is_mapping or _is_foreign(key, block, base) else _over_include(block, key, node)
+        for block in include.elements
+    ]
+    return _with(told, "include", replace(include, value=tuple(blocks)))
+
+
+def _over_block(root: Node, base: Node | None, key: str, node: Node) -> Node:
+    """`base` and the axes of the file, where the list goes to the axes and anything else to `base`."""
+    base = base if base is not None and base.is_mapping else Node({}, root.place, "base")
+    axes = _without_axis(root.items.get("axes"), key)
+    if node.is_list:
+        return _with(_with(root, "axes", _with(axes or Node({}, root.place, "axes"), key, node)), "base", base)
+    root = _with(root, "base", _with(base, key, node))
+    return _with(root, "axes", axes) if axes is not None else root
+
+
+def _over_include(block: Node, key: str, node: Node) -> Node:
+    """An include block, which takes single values over from `base` but never its axes."""
+    axes = _without_axis(block.items.get("axes"), key)
+    block = replace(block, value={name: entry for name, entry in block.items.items() if name != key})
+    if node.is_list:
+        axes = _with(axes or Node({}, block.place, f"{block.path}.axes"), key, node)
+    elif "." in key:
+        block = _with(block, key, node)  # a whole value of the block's own would hide the one inside base's
+    return _with(block, "axes", axes) if axes is not None else block
+
+
+def _is_foreign(key: str, block: Node, base: Node | None) -> bool:
+    """Whether the setting belongs to the workload of `base` and the block computes another."""
+    own = block.items.get("workload")
+    of_base = base.items.get("workload") if base is not None and base.is_mapping else None
+    if own is None or of_base is None or BAD in (own.value, of_base.value):
+        return False
+    return own.value != of_base.value and key.partition(".")[0] in NOT_INHERITED
+
+
+def _without_axis(axes: Node | None, key: str) -> Node | None:
+    """The axes without the one over `key`, and without `key` in values that move together."""
+    if axes is None or not axes.is_mapping:
+        return axes
+    kept = {name: _without_part(node, key) for name, node in axes.items.items() if name != key}
+    return replace(axes, value=kept)
+
+
+def _without_part(axis: Node, key: str) -> Node:
+    if not axis.is_list or not all(each.is_mapping and key in each.items for each in axis.elements):
+        return axis
+    return replace(axis, value=tuple(_dropping(each.items, each, key) for each in axis.elements))
+
+
+def _dropping(items: Mapping[str, Node], node: Node, key: str) -> Node:
+    return replace(node, value={name: inner for name, inner in items.items() if name != key})
+
+
+def _with(mapping: Node, key: str, node: Node) -> Node:
+    return replace(mapping, value={**mapping.items, key: node})
