@@ -149,7 +149,8 @@ class _Builder:
         else:
             value = self._scalar(event, path)
         if event.tag is not None:
-            self._mistakes.add(place, path, f"tags are not allowed: {printable(event.tag)}")
+            tag = printable(event.tag.replace("tag:yaml.org,2002:", "!!"))
+            self._mistakes.add(place, path, f"tags are not allowed: {tag}")
             value = BAD
         return Node(value, place, path, key)
 

@@ -60,9 +60,8 @@ def with_workers(spec: SweepSpec, auto_workers: Sequence[int] | None) -> SweepSp
     if not spec.uses_auto:
         return spec
     if not auto_workers:
-        raise UsageError(
-            f"{spec.file}: num_workers: auto waits for a cluster; give the numbers with --set num_workers=[1,2]"
-        )
+        cure = "give the numbers with --set num_workers=[1,2]"
+        raise UsageError(f"{printable(spec.file)}: num_workers: auto waits for a cluster; {cure}")
     return replace(spec, blocks=tuple(_block_with_workers(block, auto_workers) for block in spec.blocks))
 
 

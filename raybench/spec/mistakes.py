@@ -34,7 +34,8 @@ class Mistake:
     what: str
 
     def __str__(self) -> str:
-        path = f" {printable(self.path)}" if self.path else ""
+        told_by_place = self.place.file.startswith(f"--set {self.path}=")
+        path = f" {printable(self.path)}" if self.path and not told_by_place else ""
         return f"{printable(str(self.place))}{path}: {self.what}"
 
 
@@ -64,9 +65,9 @@ class Mistakes:
         raise SweepError("\n".join(lines))
 
 
-def nearest(wrong: str, known: Iterable[str]) -> str | None:
-    """The known word that was probably meant."""
-    return next(iter(get_close_matches(wrong.lower(), list(known), n=1, cutoff=0.6)), None)
+def nearest(wrong: str, known: Iterable[str], *, likeness: float = 0.6) -> str | None:
+    """The known word that was probably meant, at least so much like it (0 to 1)."""
+    return next(iter(get_close_matches(wrong.lower(), list(known), n=1, cutoff=likeness)), None)
 
 
 def instead(wrong: str, known: Iterable[str]) -> str:
@@ -85,11 +86,11 @@ def shown(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, str):
-        return f'"{printable(value)}"'
-    return printable(str(value))
+        return f'"{printable(value, at_most=60)}"'
+    return printable(str(value), at_most=60)
 
 
-def printable(text: str) -> str:
-    """The text with control and direction characters escaped, at most 60 characters, so that it prints literally."""
+def printable(text: str, *, at_most: int = 200) -> str:
+    """The text with control and direction characters escaped, so that it prints literally, cut to `at_most`."""
     safe = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
-    return safe if len(safe) <= 200 else f"{safe[:57]}..."
+    return safe if len(safe) <= at_most else f"{safe[: at_most - 3]}..."

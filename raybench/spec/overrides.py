@@ -12,7 +12,7 @@ from dataclasses import replace
 from raybench.spec.document import BAD, Node, read_document
 from raybench.spec.mistakes import Mistakes, Place
 from raybench.spec.settings import SETTINGS, known_key, report_unknown_key
-from raybench.spec.sweep import NOT_INHERITED, Head
+from raybench.spec.sweep import NOT_INHERITED, Head, is_bundle
 
 Override = tuple[str, Node]
 _HEAD = dict.fromkeys(Head.model_fields)
@@ -32,7 +32,7 @@ def read_overrides(texts: Iterable[str], mistakes: Mistakes) -> list[Override]:
             mistakes.add(place, "", "must be key=value")
         elif node is not None:
             node = _placed(node, key, place)
-            if key in _HEAD or known_key(key):
+            if key in _HEAD or known_key(key) or is_bundle(node):
                 found.append((key, node))
             else:
                 report_unknown_key(key, node, {**SETTINGS, **_HEAD}, mistakes)

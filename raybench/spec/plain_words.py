@@ -7,13 +7,17 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from raybench.spec.mistakes import instead, printable, shown
+from raybench.spec.mistakes import nearest, printable, shown
 
 _Words = Callable[[Mapping[str, Any], Any], str]
 
 
 def _limit(words: str, name: str) -> _Words:
-    return lambda context, value: f"must be {words} {context[name]:g}, not {shown(value)}"
+    return lambda context, value: f"must be {words} {_plain_number(context[name])}, not {shown(value)}"
+
+
+def _plain_number(limit: float) -> str:
+    return str(int(limit)) if limit == int(limit) else str(limit)
 
 
 def _kind(words: str) -> _Words:
@@ -21,10 +25,11 @@ def _kind(words: str) -> _Words:
 
 
 def _one_of(context: Mapping[str, Any], value: Any) -> str:
+    """The choices are few and listed; a guess is only added where it is next to certain (`gpu` is not `cpu`)."""
     choices = [choice.strip(" '") for choice in str(context["expected"]).replace(" or ", ", ").split(",")]
-    hint = instead(value, choices) if isinstance(value, str) else ""
-    listed = "" if hint.startswith("; known") else hint
-    return f"must be one of {', '.join(choices)}, not {shown(value)}{listed}"
+    meant = nearest(value, choices, likeness=0.8) if isinstance(value, str) else None
+    hint = f'; did you mean "{meant}"?' if meant else ""
+    return f"must be one of {', '.join(choices)}, not {shown(value)}{hint}"
 
 
 _WHOLE, _NUMBER, _TEXT = _kind("a whole number"), _kind("a number"), _kind("text")

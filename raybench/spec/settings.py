@@ -120,6 +120,15 @@ class Given:
     swept: bool = False
 
 
+_INSIDE = {
+    part: f"{setting.name}.{part}"
+    for setting in SETTINGS.values()
+    if setting.parts is not None and not setting.one_part
+    for part in setting.parts.model_fields
+    if part != "name"
+}
+"""Options by themselves, as someone who forgot the source or the optimizer around them writes them."""
+
 Layer = Mapping[str, Given]
 """Settings given together: `base`, an include block, one value of an axis. Keys may be dotted (`model.dropout`)."""
 
@@ -156,7 +165,7 @@ def report_unknown_key(key: str, node: Node, known: Mapping[str, Any], mistakes:
     """Say that nothing here is called `key`, with what there is inside a dotted one's setting."""
     name, _, part = key.partition(".")
     setting = SETTINGS.get(name)
-    hint = instead(key, known)
+    hint = f'; did you mean "{_INSIDE[key]}"?' if key in _INSIDE else instead(key, known)
     if part and setting is not None and setting.parts is not None:
         hint = instead(part, setting.parts.model_fields)
     mistakes.add(node.key or node.place, node.path, f"unknown key{hint}")

@@ -152,8 +152,7 @@ def _axes(node: Node | None, mistakes: Mistakes) -> tuple[Axis, ...]:
 
 def _axis(name: str, node: Node, mistakes: Mistakes) -> Axis | None:
     """An axis; None where it cannot be used. A wrong axis of a setting stays, as one bad value."""
-    bundled = node.is_list and bool(node.elements) and all(element.is_mapping for element in node.elements)
-    if not known_key(name) and not bundled:
+    if not known_key(name) and not is_bundle(node):
         report_unknown_key(name, node, SETTINGS, mistakes)
         return None
     if name == "num_workers" and node.value == AUTO:
@@ -166,6 +165,11 @@ def _axis(name: str, node: Node, mistakes: Mistakes) -> Axis | None:
     if known_key(name):
         return Axis(name, tuple({name: read_setting(name, each, mistakes, swept=True)} for each in node.elements))
     return Axis(name, tuple(read_layer(each.items, mistakes, swept=True) for each in node.elements))
+
+
+def is_bundle(node: Node) -> bool:
+    """Whether these are values that move together: mappings, under a name of the writer's choice."""
+    return node.is_list and bool(node.elements) and all(element.is_mapping for element in node.elements)
 
 
 def _swept_once(axes: Iterable[Axis], mistakes: Mistakes) -> None:
