@@ -19,7 +19,7 @@ from raybench.version import __version__
 
 EPOCH = datetime(2026, 3, 1, 12, 0, 0, tzinfo=timezone.utc)
 """When the first made-up attempt starts; later attempts of a trial default to an hour later each."""
-PARAMETERS = 3_502_592                     # encdec 3.5m at seq_len 64
+PARAMETERS = 3_502_592  # encdec 3.5m at seq_len 64
 RUN_ID = "20260301T120000Z-00c0ffee"
 NODE_KEY = "0123456789abcdef"
 
