@@ -1,0 +1,110 @@
+"""From a config to work that is ready for its first step."""
+
+from __future__ import annotations
+
+import functools
+import random
+import time
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import nn
+
+from raybench.engine.compiling import compiled
+from raybench.engine.optimizer import optimizer
+from raybench.engine.place import Place
+from raybench.engine.precision import autocast, dtype
+from raybench.engine.ranks import Ranks, synchronize
+from raybench.engine.strategy import Wrapped, wrap
+from raybench.engine.work import NetworkWork, Recipe, SplitWork, Work
+from raybench.sources.base import Batches
+from raybench.sources.registry import open_source
+from raybench.spec.config import TrialConfig
+from raybench.workloads.registry import workload
+
+
+@dataclass(frozen=True)
+class Built:
+    """Work and what was learnt while building it. `first_batch_s` is None without a source."""
+
+    work: Work
+    parameters: int | None
+    first_batch_s: float | None
+    effective_strategy: str
+
+
+def build(config: TrialConfig, place: Place, ranks: Ranks) -> Built:
+    """Build a config's work on this rank's device. Weights are the same on every rank; dropout is not."""
+    seed_all(config.seed)
+    if config.strategy == "split":
+        return _build_split(config, place)
+    return _build_network(config, place, ranks)
+
+
+def seed_all(seed: int) -> None:
+    """Seed torch (every device), numpy and Python."""
+    torch.manual_seed(seed)
+    np.random.seed(seed % 2**32)
+    random.seed(seed)
+
+
+def _build_split(config: TrialConfig, place: Place) -> Built:
+    builder = workload(config.workload).builder()
+    call = builder(config, place.rank, place.world_size, place.torch_device, dtype(config.precision))
+    call = compiled(call, config.compile)
+    return Built(SplitWork(call, place.rank), parameters=None, first_batch_s=None, effective_strategy="split")
+
+
+def _build_network(config: TrialConfig, place: Place, ranks: Ranks) -> Built:
+    assert config.phase is not None
+    module = _module(config, place.torch_device)
+    wrapped = wrap(module, config.strategy, place, grouped=ranks.grouped)
+    recipe = _recipe(config, module, wrapped, place.torch_device)
+    seed_all(config.seed + place.rank)
+    batches, first, first_batch_s = _open(config, place)
+    return Built(
+        NetworkWork(recipe, first, batches),
+        parameters=sum(parameter.numel() for parameter in module.parameters() if parameter.requires_grad),
+        first_batch_s=first_batch_s,
+        effective_strategy=wrapped.effective,
+    )
+
+
+def _module(config: TrialConfig, device: torch.device) -> nn.Module:
+    """The network, made on the device itself, in the mode of its phase."""
+    with device:
+        module = workload(config.workload).builder()(config)
+    assert isinstance(module, nn.Module), f"{config.workload} did not build a module"
+    return module.train(config.phase != "forward")
+
+
+def _recipe(config: TrialConfig, module: nn.Module, wrapped: Wrapped, device: torch.device) -> Recipe:
+    assert config.phase is not None
+    assert config.grad_accum is not None
+    trains = config.phase == "train"
+    assert config.optimizer is not None or not trains
+    return Recipe(
+        call=compiled(wrapped.module, config.compile),
+        phase=config.phase,
+        grad_accum=config.grad_accum,
+        autocast=functools.partial(autocast, config.precision, device.type),
+        no_sync=wrapped.no_sync,
+        scaler=torch.amp.GradScaler(device.type, enabled=config.precision == "fp16"),
+        clear_gradients=functools.partial(module.zero_grad, set_to_none=True),
+        optimizer=optimizer(config.optimizer, module.parameters(), device) if config.optimizer and trains else None,
+        tokens_in=getattr(module, "tokens_in", None),
+    )
+
+
+def _open(config: TrialConfig, place: Place) -> tuple[Batches, torch.Tensor, float]:
+    """The source, its first batch, and how long that took to be on the device."""
+    opened = time.perf_counter()
+    batches = open_source(config, place.rank, place.world_size, place.torch_device)
+    try:
+        first = next(batches)
+        synchronize(place.torch_device)
+    except BaseException:
+        batches.close()
+        raise
+    return batches, first, time.perf_counter() - opened

@@ -1,0 +1,203 @@
+"""`Session`: everything one rank does with its trials, one after the other, in a process that stays."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import gc
+import time
+import traceback
+from contextlib import suppress
+
+import torch
+
+from raybench.engine.build import Built, build
+from raybench.engine.compiling import cache_state
+from raybench.engine.extent import warm_up, window_steps
+from raybench.engine.memory import (
+    baseline,
+    device_uuid,
+    empty_device,
+    is_back,
+    peaks,
+    restart_device_peak,
+    restart_host_peak,
+)
+from raybench.engine.nvml import Nvml
+from raybench.engine.place import Place
+from raybench.engine.precision import effective, switch_tf32, unsupported
+from raybench.engine.ranks import Ranks
+from raybench.engine.reset import ProcessState
+from raybench.engine.stretch import Stretch, run_stretch
+from raybench.engine.telemetry import Telemetry
+from raybench.errors import UnsupportedError
+from raybench.record.rank import RankEnvironment, RankResult, RankSteps
+from raybench.sources.registry import share
+from raybench.spec.config import TrialConfig
+
+__all__ = ["Place", "Session"]
+
+
+class Session:
+    """Runs trials on one rank. With more than one rank the caller has made the process group.
+
+    `clean`: whether the last trial ended well and gave everything back; if not, the process must not serve another.
+    """
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self._device = place.torch_device
+        if self._device.type == "cuda":
+            torch.cuda.set_device(self._device)
+        self._nvml = Nvml.load() if self._device.type == "cuda" else Nvml(None)
+        self._telemetry = Telemetry(device_uuid(self._device), self._nvml)
+        self._ranks = Ranks(self._device)
+        assert self._ranks.grouped or place.world_size == 1, "ranks without a process group"
+        # nn.Transformer's fused inference path would make phase `forward` other kernels than training's, in fp32 only.
+        torch.backends.mha.set_fastpath_enabled(False)
+        self._state = ProcessState.now()
+        _throw_away(self._device, self._ranks)
+        empty_device(self._device)
+        gc.freeze()          # what lives now lives for good; walking it would cost each collection 60 ms
+        self._baseline = baseline(self._device, self._nvml)
+        self.clean = True
+
+    def run(self, config: TrialConfig) -> RankResult:
+        """Build, warm up, measure, tear down and check.
+
+        Raises:
+            UnsupportedError: this device cannot run the config.
+            DataError: the source's data is not prepared on this node.
+            Exception: whatever workload, torch or driver raised; what can be freed was freed.
+        """
+        self.clean = False
+        try:
+            result = self._trial(config)
+        except BaseException as error:
+            traceback.clear_frames(error.__traceback__)      # their locals hold the model
+            with suppress(RuntimeError):                     # a poisoned device fails again; the first error is told
+                self._tear_down()
+            raise
+        torn_down_from = time.perf_counter()
+        self._tear_down()
+        gc.freeze()          # with what the first trial made torch import
+        self.clean = is_back(self._baseline, baseline(self._device, self._nvml))
+        return dataclasses.replace(result, teardown_s=result.teardown_s + time.perf_counter() - torn_down_from)
+
+    def close(self) -> None:
+        """End what the session started beside itself."""
+        self._telemetry.close()
+
+    def _trial(self, config: TrialConfig) -> RankResult:
+        self._refuse_unsupported(config)
+        restart_host_peak()
+        switch_tf32(config.precision)
+        self._telemetry.start()
+        began = time.perf_counter()
+        built = build(config, self._place, self._ranks)
+        try:
+            return self._measure(config, built, build_s=time.perf_counter() - began)
+        finally:
+            built.work.close()
+
+    def _measure(self, config: TrialConfig, built: Built, build_s: float) -> RankResult:
+        run = functools.partial(self._run_stretch, built)
+        began = time.perf_counter()
+        at_least = 1 if config.measure.seconds is not None else 0
+        warmup = warm_up(run, config.warmup, self._ranks.maximum, at_least=at_least)
+        warmup_s = time.perf_counter() - began
+        restart_device_peak(self._device)
+        warmup_ms = [step_ms for stretch in warmup for step_ms in stretch.step_ms]
+        window = run(window_steps(config.measure, warmup_ms, self._ranks.maximum))
+        return RankResult(
+            rank=self._place.rank,
+            world_size=self._place.world_size,
+            steps=_steps(config, self._place, warmup, window),
+            measured_s=window.seconds,
+            measured_steps=len(window.step_ms),
+            warmup_steps=len(warmup_ms),
+            measured_samples=window.samples,
+            measured_tokens=window.tokens,
+            parameters=built.parameters,
+            first_batch_s=built.first_batch_s,
+            build_s=build_s,
+            warmup_s=warmup_s,
+            teardown_s=0.0,
+            compile_cache=cache_state(config.compile),
+            memory=peaks(self._device),
+            telemetry=self._telemetry.between(window.opened_ns, window.closed_ns, window.energy_j),
+            environment=self._environment(config, built),
+        )
+
+    def _run_stretch(self, built: Built, steps: int) -> Stretch:
+        return run_stretch(built.work, steps, self._device, self._ranks, self._telemetry.energy_j)
+
+    def _refuse_unsupported(self, config: TrialConfig) -> None:
+        cuda = self._device.type == "cuda"
+        capability = torch.cuda.get_device_capability(self._device) if cuda else None
+        reason = unsupported(config, self._device.type, capability)
+        if reason is not None:
+            raise UnsupportedError(reason)
+
+    def _environment(self, config: TrialConfig, built: Built) -> RankEnvironment:
+        cuda = self._device.type == "cuda"
+        return RankEnvironment(
+            host=self._place.host,
+            node_key=self._place.node_key,
+            device_kind=self._device.type,
+            gpu_model=torch.cuda.get_device_name(self._device) if cuda else None,
+            gpu_uuid=device_uuid(self._device),
+            cpu_threads=torch.get_num_threads(),
+            backend=self._ranks.backend,
+            effective_precision=effective(config.precision, self._device.type),
+            effective_strategy=built.effective_strategy,
+            effective_attention=None,
+            torch_version=str(torch.__version__),
+            cuda_version=torch.version.cuda,
+            driver_version=self._nvml.driver_version(),
+        )
+
+    def _tear_down(self) -> None:
+        """Switches first: forgetting compiled graphs lets go of memory."""
+        self._state.restore()
+        empty_device(self._device)
+
+
+def _steps(config: TrialConfig, place: Place, warmup: list[Stretch], window: Stretch) -> RankSteps:
+    """All steps of a trial as columns, warm-up first."""
+    stretches = [*warmup, window]
+    origin_ns = stretches[0].opened_ns
+    starts = [start for stretch in stretches for start in _starts_s(stretch, origin_ns)]
+    flags = [stretch is not window for stretch in stretches for _ in stretch.step_ms]
+    return RankSteps(
+        is_warmup=tuple(flags),
+        start_s=tuple(starts),
+        step_ms=tuple(value for stretch in stretches for value in stretch.step_ms),
+        host_step_ms=tuple(value for stretch in stretches for value in stretch.host_step_ms),
+        data_wait_ms=tuple(value for stretch in stretches for value in stretch.data_wait_ms),
+        epoch=_epochs(config, place, len(flags)),
+        loss=tuple(value for stretch in stretches for value in stretch.loss),
+    )
+
+
+def _starts_s(stretch: Stretch, origin_ns: int) -> list[float]:
+    """When each step began, in seconds since `origin_ns`: the stretch's own begin and the steps before."""
+    start_s, starts = (stretch.opened_ns - origin_ns) / 1e9, []
+    for step_ms in stretch.step_ms:
+        starts.append(start_s)
+        start_s += step_ms / 1e3
+    return starts
+
+
+def _epochs(config: TrialConfig, place: Place, steps: int) -> tuple[int | None, ...]:
+    if config.source is None:
+        return (None,) * steps
+    part = share(config, place.rank, place.world_size)
+    return tuple(part.epoch(step) for step in range(steps))
+
+
+def _throw_away(device: torch.device, ranks: Ranks) -> None:
+    """One product and one collective: what they make once and keep is part of the baseline, not of a trial."""
+    square = torch.ones(64, 64, device=device)
+    torch.matmul(square, square)
+    ranks.barrier()

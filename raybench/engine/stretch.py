@@ -1,0 +1,91 @@
+"""The step loop: a number of steps run back to back. Warm-up and window are both made of it."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+
+from raybench.engine.ranks import Ranks, synchronize
+from raybench.engine.timeline import intervals_ms, timeline
+from raybench.engine.work import Work
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stretch:
+    """What one rank saw of steps run back to back; the tuples have one value a step.
+
+    `opened_ns` and `closed_ns` are the host's monotonic clock at both edges, the device idle. `energy_j` is None where
+    the device does not say.
+    """
+
+    opened_ns: int
+    closed_ns: int
+    step_ms: tuple[float, ...]
+    host_step_ms: tuple[float, ...]
+    data_wait_ms: tuple[float, ...]
+    loss: tuple[float | None, ...]
+    samples: int
+    tokens: int | None
+    energy_j: float | None
+
+    @property
+    def seconds(self) -> float:
+        """Host time between the edges."""
+        return (self.closed_ns - self.opened_ns) / 1e9
+
+
+def run_stretch(
+    work: Work, steps: int, device: torch.device, ranks: Ranks, energy: Callable[[], float | None]
+) -> Stretch:
+    """Run `steps` steps on all ranks at once. `energy` reads the device's joules so far.
+
+    Between the clock readings there is nothing but work: everything is made before, and read after.
+    """
+    marks = timeline(device, steps)
+    losses = torch.zeros(steps, device=device)
+    slots = losses.unbind() if work.has_loss else (None,) * steps
+    waited_ns = [work.wait_ns] * (steps + 1)
+    samples, tokens = work.samples, work.tokens
+    with _no_collection():
+        ranks.barrier()                 # energy is read when the slowest rank is ready, then all set off together
+        energy_before = energy()
+        ranks.barrier()
+        synchronize(device)
+        marks.mark(0)
+        for step in range(steps):
+            work.step(slots[step])
+            waited_ns[step + 1] = work.wait_ns
+            marks.mark(step + 1)
+        synchronize(device)
+        closed_ns = time.perf_counter_ns()
+        energy_after = energy()
+        ranks.barrier()
+    return Stretch(
+        opened_ns=marks.host_ns()[0],
+        closed_ns=closed_ns,
+        step_ms=tuple(marks.step_ms()),
+        host_step_ms=tuple(intervals_ms(marks.host_ns())),
+        data_wait_ms=tuple(intervals_ms(waited_ns)),
+        loss=tuple(losses.tolist()) if work.has_loss else (None,) * steps,
+        samples=work.samples - samples,
+        tokens=None if work.tokens is None or tokens is None else work.tokens - tokens,
+        energy_j=None if energy_before is None or energy_after is None else energy_after - energy_before,
+    )
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Python's garbage collector runs now, and not while steps are timed."""
+    was_enabled = gc.isenabled()
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

@@ -1,0 +1,134 @@
+"""What a step computes, as the loop sees it: for a network, and for work that is split without gradients."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch.optim import Optimizer
+
+from raybench.sources.base import Batches
+from raybench.spec.config import Phase
+
+
+class Work(Protocol):
+    """One rank's share of each step. The counts only ever grow; the loop takes differences.
+
+    `samples`, `tokens`: counted from the batches that were really computed; `tokens` is None where there are none.
+    `wait_ns`: host time spent waiting for batches. `has_loss`: whether `step` adds to the number it is given.
+    """
+
+    has_loss: bool
+    samples: int
+    tokens: int | None
+    wait_ns: int
+
+    def step(self, loss: torch.Tensor | None) -> None:
+        """Compute one step; add its loss to `loss`, a scalar on the device, without waiting for it."""
+        ...
+
+    def close(self) -> None:
+        """Give back what was opened. May be called twice."""
+        ...
+
+
+class SplitWork:
+    """A step that is one call on each rank. All of them together are one sample, which rank 0 counts."""
+
+    has_loss = False
+    tokens: int | None = None
+    wait_ns = 0
+
+    def __init__(self, call: Callable[[], torch.Tensor], rank: int) -> None:
+        self._call: Callable[[], torch.Tensor] | None = call
+        self._counts = 1 if rank == 0 else 0
+        self.samples = 0
+
+    def step(self, loss: torch.Tensor | None) -> None:
+        assert self._call is not None, "closed"
+        self._call()
+        self.samples += self._counts
+
+    def close(self) -> None:
+        self._call = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """What a network's step is made of. `call` is the module as it runs: wrapped, compiled."""
+
+    call: Callable[[torch.Tensor], torch.Tensor]
+    phase: Phase
+    grad_accum: int
+    autocast: Callable[[], AbstractContextManager[None]]
+    no_sync: Callable[[], AbstractContextManager[None]]
+    scaler: torch.amp.GradScaler
+    clear_gradients: Callable[[], None]
+    optimizer: Optimizer | None                               # None unless the phase is `train`
+    tokens_in: Callable[[torch.Tensor], int] | None
+
+
+class NetworkWork:
+    """`grad_accum` micro steps over a source's batches, then the optimizer, as the phase asks."""
+
+    has_loss = True
+
+    def __init__(self, recipe: Recipe, first: torch.Tensor, batches: Batches) -> None:
+        self._recipe: Recipe | None = recipe
+        self._source = batches
+        self._batches = _chained([first], batches)
+        self.samples = 0
+        self.tokens = None if recipe.tokens_in is None else 0
+        self.wait_ns = 0
+
+    def step(self, loss: torch.Tensor | None) -> None:
+        recipe = self._recipe
+        assert recipe is not None, "closed"
+        assert loss is not None
+        if recipe.phase == "forward":
+            with torch.no_grad():
+                for _ in range(recipe.grad_accum):
+                    self._forward(recipe, loss)
+            return
+        recipe.clear_gradients()
+        for micro in range(1, recipe.grad_accum + 1):
+            with nullcontext() if micro == recipe.grad_accum else recipe.no_sync():
+                recipe.scaler.scale(self._forward(recipe, loss)).backward()  # type: ignore[no-untyped-call]
+        if recipe.optimizer is not None:
+            recipe.scaler.step(recipe.optimizer)
+            recipe.scaler.update()
+
+    def close(self) -> None:
+        self._recipe = None
+        self._batches = iter(())
+        self._source.close()
+
+    def _forward(self, recipe: Recipe, loss: torch.Tensor) -> torch.Tensor:
+        """One micro step's share of the step's loss: micro-batches are equal, so their mean is the step's."""
+        batch = self._next_batch()
+        self.samples += batch.shape[0]
+        if recipe.tokens_in is not None and self.tokens is not None:
+            self.tokens += recipe.tokens_in(batch)
+        with recipe.autocast():
+            share = recipe.call(batch)
+            if recipe.grad_accum > 1:
+                share = share / recipe.grad_accum
+        loss += share.detach()
+        return share
+
+    def _next_batch(self) -> torch.Tensor:
+        asked = time.perf_counter_ns()
+        batch = next(self._batches)
+        self.wait_ns += time.perf_counter_ns() - asked
+        return batch
+
+
+def _chained(fetched: list[torch.Tensor], batches: Batches) -> Iterator[torch.Tensor]:
+    """The batch that was fetched while building, then the rest. Popped, or its memory would be held to the end."""
+    yield fetched.pop()
+    while True:
+        yield next(batches)

@@ -1,0 +1,60 @@
+"""Batches that are made in host memory and sent to the device, in the rank's own process."""
+
+from __future__ import annotations
+
+import torch
+
+from raybench.sources.base import Reader
+
+_SLOTS = 2     # one batch may still be on its way to the device while the next is filled in
+
+
+class HostBatches:
+    """Asks a reader for each batch in turn and sends it to the device."""
+
+    def __init__(self, reader: Reader, device: torch.device) -> None:
+        self._reader = reader
+        self._next = 0
+        self._send = Sender(device)
+
+    def __next__(self) -> torch.Tensor:
+        batch = self._reader.read(self._next)
+        self._next += 1
+        return self._send(batch)
+
+    def close(self) -> None:
+        self._reader.close()
+        self._send.close()
+
+
+class Sender:
+    """Copies host batches to the device without waiting for the copy, through pinned memory made once.
+
+    A pinned slot is filled again only when its last copy is done. On CPU a batch is handed on as it is.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+        self._slots: list[tuple[torch.Tensor, torch.cuda.Event]] = []
+        self._next = 0
+
+    def __call__(self, batch: torch.Tensor) -> torch.Tensor:
+        """`batch` on the device; one that is pinned already is copied from where it is."""
+        if self._device.type != "cuda":
+            return batch
+        if batch.is_pinned():
+            return batch.to(self._device, non_blocking=True)
+        if len(self._slots) < _SLOTS:
+            event = torch.cuda.Event()  # type: ignore[no-untyped-call]
+            self._slots.append((torch.empty_like(batch, pin_memory=True), event))
+        pinned, copied = self._slots[self._next]
+        self._next = (self._next + 1) % _SLOTS
+        copied.synchronize()
+        pinned.copy_(batch)
+        sent = pinned.to(self._device, non_blocking=True)
+        copied.record()
+        return sent
+
+    def close(self) -> None:
+        """Let go of the pinned memory."""
+        self._slots.clear()

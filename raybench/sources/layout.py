@@ -1,0 +1,93 @@
+"""Where each sample of a prepared data set lies: folder, shards and bytes, worked out from the config alone."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+from raybench.sources.tokens import GENERATOR_VERSION
+from raybench.spec.config import TrialConfig, canonical_json
+
+FORMAT_VERSION: Final = 1
+TARGET_SHARD_BYTES: Final = 128 * 2**20
+TOKEN_BYTES: Final = 8                        # int64, little-endian
+DTYPE: Final = "<i8"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """A data set on disk: `shard_0000.bin`, ... without headers, a sample being source then target tokens.
+
+    `num_shards` is what was asked for; there are fewer where some would be empty.
+    """
+
+    num_samples: int
+    seq_len: int
+    vocab_size: int
+    num_shards: int
+    seed: int
+    format_version: int = FORMAT_VERSION
+    generator_version: int = GENERATOR_VERSION
+    dtype: str = DTYPE
+
+    @property
+    def sample_bytes(self) -> int:
+        """Bytes of one sample: 2 x seq_len tokens."""
+        return 2 * self.seq_len * TOKEN_BYTES
+
+    @property
+    def samples_per_shard(self) -> int:
+        """Samples in every shard but the last, which may hold fewer."""
+        return -(-self.num_samples // self.num_shards)
+
+    @property
+    def shard_sizes(self) -> tuple[int, ...]:
+        """Bytes of each shard; none is empty (10 samples over 6 shards are five shards of two)."""
+        per_shard = self.samples_per_shard
+        starts = range(0, self.num_samples, per_shard)
+        return tuple(min(per_shard, self.num_samples - start) * self.sample_bytes for start in starts)
+
+    @property
+    def total_bytes(self) -> int:
+        """Bytes of all shards."""
+        return self.num_samples * self.sample_bytes
+
+    def folder_name(self) -> str:
+        """`shards-` and a hash of all parameters: another data set is another folder."""
+        return f"shards-{hashlib.sha256(canonical_json(asdict(self)).encode()).hexdigest()[:16]}"
+
+
+def shard_name(shard: int) -> str:
+    """File name of a shard, four digits zero-padded."""
+    return f"shard_{shard:04d}.bin"
+
+
+def automatic_shards(num_samples: int, seq_len: int) -> int:
+    """How many shards of at most 128 MiB hold that many samples."""
+    per_shard = max(1, TARGET_SHARD_BYTES // (2 * seq_len * TOKEN_BYTES))
+    return -(-num_samples // per_shard)
+
+
+def layout(config: TrialConfig) -> Layout:
+    """The layout of the data that a config's `shards` source reads."""
+    assert config.source is not None
+    assert config.seq_len is not None
+    assert config.vocab_size is not None
+    num_samples = config.source.num_samples
+    return Layout(
+        num_samples=num_samples,
+        seq_len=config.seq_len,
+        vocab_size=config.vocab_size,
+        num_shards=config.source.num_shards or automatic_shards(num_samples, config.seq_len),
+        seed=config.seed,
+    )
+
+
+def folder(config: TrialConfig) -> Path:
+    """Where that data lies on this node: under the config's `data_dir`, `RAYBENCH_DATA_DIR` or the user's cache."""
+    assert config.source is not None
+    root = config.source.data_dir or os.environ.get("RAYBENCH_DATA_DIR") or "~/.cache/raybench/data"
+    return Path(root).expanduser() / layout(config).folder_name()

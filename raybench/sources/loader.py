@@ -1,0 +1,58 @@
+"""Batches made by worker processes of a torch DataLoader, in order, for sources that are slow on the host."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+from raybench.sources.base import Reader
+from raybench.sources.host import Sender
+
+
+class MicroSteps(Dataset[torch.Tensor]):
+    """A reader as a data set whose items are whole micro-batches."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+
+    def __getitem__(self, micro_step: int) -> torch.Tensor:
+        return self._reader.read(micro_step)
+
+
+class _Endless:
+    """Micro steps 0, 1, 2, ...: the order in which loader processes are given work, and in which it comes back."""
+
+    def __iter__(self) -> Iterator[int]:
+        return itertools.count()
+
+
+class LoaderBatches:
+    """Batches of `workers` persistent processes, each two batches ahead.
+
+    The processes are forked from a clean server, never from the rank: a fork of a process with CUDA or Ray threads
+    may inherit a held lock.
+    """
+
+    def __init__(self, reader: Reader, workers: int, device: torch.device) -> None:
+        loader: DataLoader[torch.Tensor] = DataLoader(
+            MicroSteps(reader),
+            batch_size=None,
+            sampler=_Endless(),
+            num_workers=workers,
+            multiprocessing_context="forkserver",
+            pin_memory=device.type == "cuda",
+        )
+        self._batches: Iterator[torch.Tensor] | None = iter(loader)
+        self._send = Sender(device)
+
+    def __next__(self) -> torch.Tensor:
+        assert self._batches is not None, "closed"
+        return self._send(next(self._batches))
+
+    def close(self) -> None:
+        # The iterator ends its processes when its last reference goes.
+        self._batches = None
+        self._send.close()

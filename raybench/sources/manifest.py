@@ -1,0 +1,81 @@
+"""The file that says a data set is complete, and what each of its shards must look like."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+from raybench.errors import DataError
+from raybench.sources.layout import Layout, shard_name
+
+NAME: Final = "manifest.json"
+_EDGE_BYTES: Final = 2**20      # of each end of a shard; all of it would take as long as preparing again
+
+
+def write(directory: Path, layout: Layout) -> None:
+    """Describe the finished shards, atomically: with the manifest in place the data set is complete."""
+    shards = [
+        {"name": shard_name(shard), "bytes": size, "edges_sha256": edges_sha256(directory / shard_name(shard))}
+        for shard, size in enumerate(layout.shard_sizes)
+    ]
+    part = directory / f"_{NAME}.part"
+    with part.open("w") as file:
+        json.dump({"layout": asdict(layout), "shards": shards}, file, indent=1)
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(directory / NAME)
+
+
+def exists(directory: Path) -> bool:
+    """Whether the data set was completed; without a manifest it is unfinished, whatever lies there."""
+    return (directory / NAME).exists()
+
+
+def check(directory: Path, layout: Layout) -> None:
+    """Hold the data set to its manifest, and the manifest to what is asked for.
+
+    Raises:
+        DataError: something is missing, cut, altered or foreign; names the file and the cure.
+    """
+    shards = _read(directory, layout)
+    for shard, size in enumerate(layout.shard_sizes):
+        path = directory / shard_name(shard)
+        if not path.is_file():
+            raise _spoilt(path, "is missing")
+        if path.stat().st_size != size:
+            raise _spoilt(path, f"has {path.stat().st_size} bytes instead of {size}")
+        if edges_sha256(path) != shards[shard]["edges_sha256"]:
+            raise _spoilt(path, "was altered: its first or last MB is not what was written")
+
+
+def edges_sha256(path: Path) -> str:
+    """SHA-256 over the first and the last MB of a file."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        digest.update(file.read(_EDGE_BYTES))
+        file.seek(max(0, path.stat().st_size - _EDGE_BYTES))
+        digest.update(file.read(_EDGE_BYTES))
+    return digest.hexdigest()
+
+
+def _read(directory: Path, layout: Layout) -> list[dict[str, Any]]:
+    """The manifest's shards, once it is sure to be that of this layout."""
+    path = directory / NAME
+    try:
+        content = json.loads(path.read_text())
+        found, shards = content["layout"], content["shards"]
+        names = [shard["name"] for shard in shards]
+        complete = all("edges_sha256" in shard for shard in shards)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise _spoilt(path, f"cannot be read ({error})") from error
+    if found != asdict(layout) or not complete or names != [shard_name(i) for i in range(len(layout.shard_sizes))]:
+        raise _spoilt(path, "describes another data set")
+    return list(shards)
+
+
+def _spoilt(path: Path, what: str) -> DataError:
+    return DataError(f"{path} {what}; delete the folder {path.parent} and run again, and it is prepared anew")

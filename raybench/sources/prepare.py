@@ -1,0 +1,84 @@
+"""Preparing data once per node, outside any process group: no collective waits while gigabytes are written."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from raybench.errors import DataError
+from raybench.sources import manifest
+from raybench.sources.layout import Layout, folder, layout, shard_name
+from raybench.sources.tokens import tokens
+from raybench.spec.config import TrialConfig
+
+_CHUNK = 8192                        # samples in memory at a time
+_SPARE_BYTES = 256 * 2**20           # left free on the disk
+
+
+def prepare(config: TrialConfig) -> None:
+    """Make, or check, what a config's source needs on this node. Sources that need nothing are done at once.
+
+    A second run that wants the same data waits until the first has it, then checks it.
+
+    Raises:
+        DataError: prepared data is not what its manifest says, or the disk cannot hold or take it.
+    """
+    if config.source is None or config.source.name != "shards":
+        return
+    directory, wanted = folder(config), layout(config)
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        with _locked(directory / ".lock"):
+            if not manifest.exists(directory):
+                _write(directory, wanted)
+            manifest.check(directory, wanted)
+    except OSError as error:
+        raise DataError(f"cannot prepare data in {directory}: {error}; choose another source.data_dir") from error
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Hold the folder's lock; the kernel frees it when the process ends, however it ends."""
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _write(directory: Path, wanted: Layout) -> None:
+    _check_space(directory, wanted)
+    for shard in range(len(wanted.shard_sizes)):
+        _write_shard(directory, wanted, shard)
+    manifest.write(directory, wanted)
+
+
+def _check_space(directory: Path, wanted: Layout) -> None:
+    """An unfinished attempt's shards are written over, so they count as free."""
+    reused = sum(path.stat().st_size for path in directory.glob("shard_*.bin"))
+    free = shutil.disk_usage(directory).free + reused - _SPARE_BYTES
+    if wanted.total_bytes > free:
+        raise DataError(
+            f"{directory} needs {wanted.total_bytes / 1e9:.1f} GB and its disk has {max(0, free) / 1e9:.1f} GB to "
+            "spare; choose another source.data_dir or a smaller source.num_samples"
+        )
+
+
+def _write_shard(directory: Path, wanted: Layout, shard: int) -> None:
+    """One shard under its own name only when it is whole and on the disk."""
+    path = directory / shard_name(shard)
+    part = directory / f"_{path.name}.part"
+    start = shard * wanted.samples_per_shard
+    stop = min(start + wanted.samples_per_shard, wanted.num_samples)
+    with part.open("wb") as file:
+        for first in range(start, stop, _CHUNK):
+            indices = np.arange(first, min(first + _CHUNK, stop), dtype=np.int64)
+            samples = tokens(wanted.seed, indices, wanted.seq_len, wanted.vocab_size)
+            file.write(samples.astype(wanted.dtype, copy=False).data)
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(path)

@@ -1,0 +1,74 @@
+"""The encoder-decoder transformer: what one step of `encdec` computes."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from raybench.spec.config import TrialConfig
+from raybench.spec.shapes import EncDecShape
+
+
+class EncoderDecoder(nn.Module):
+    """`nn.Transformer` between one token embedding for both sides and an untied output projection.
+
+    Post-norm, ReLU, learned positions, a causal mask on the decoder only, no padding. Parameters are made on torch's
+    current default device, so that no copy of a large model is ever made on the host.
+    """
+
+    def __init__(self, shape: EncDecShape, seq_len: int, vocab_size: int) -> None:
+        super().__init__()
+        self.tokens = nn.Embedding(vocab_size, shape.d_model)
+        self.positions = nn.Parameter(torch.empty(seq_len, shape.d_model).normal_())
+        self.transformer = _transformer(shape)
+        self.output = nn.Linear(shape.d_model, vocab_size)
+        # No buffer: DDP broadcasts buffers before every forward pass. With `tgt_is_causal` its values are never read.
+        self._causal = nn.Transformer.generate_square_subsequent_mask(seq_len - 1, device=self.positions.device)
+
+    def forward(self, batch: torch.Tensor) -> torch.Tensor:
+        """Mean cross-entropy of the next target token. `batch`: int64 (B, 2, S), source and target."""
+        source, target = batch[:, 0], batch[:, 1]
+        inputs, labels = target[:, :-1], target[:, 1:]                                     # (B, S-1) each
+        decoded = self.transformer(
+            self._embed(source), self._embed(inputs), tgt_mask=self._causal, tgt_is_causal=True
+        )
+        logits = self.output(decoded)                                                      # (B, S-1, V)
+        return F.cross_entropy(logits.flatten(0, 1), labels.flatten())
+
+    def tokens_in(self, batch: torch.Tensor) -> int:
+        """Target tokens that a batch trains on: teacher forcing leaves one less than the sequence holds."""
+        return batch.shape[0] * (batch.shape[2] - 1)
+
+    def _embed(self, tokens: torch.Tensor) -> torch.Tensor:
+        embedded = self.tokens(tokens) + self.positions[: tokens.shape[1]]                 # (B, T, d)
+        return cast(torch.Tensor, embedded)
+
+
+def build(config: TrialConfig) -> EncoderDecoder:
+    """The model of a config, on torch's current default device, from torch's current random state."""
+    assert isinstance(config.model, EncDecShape)
+    assert config.seq_len is not None
+    assert config.vocab_size is not None
+    return EncoderDecoder(config.model, config.seq_len, config.vocab_size)
+
+
+def _transformer(shape: EncDecShape) -> nn.Transformer:
+    """`nn.Transformer` with an encoder of our own, because only that can be told to leave nested tensors alone."""
+    layer = nn.TransformerEncoderLayer(
+        shape.d_model, shape.nhead, shape.dim_feedforward, shape.dropout, batch_first=True
+    )
+    encoder = nn.TransformerEncoder(
+        layer, shape.num_encoder_layers, norm=nn.LayerNorm(shape.d_model), enable_nested_tensor=False
+    )
+    return nn.Transformer(
+        shape.d_model,
+        shape.nhead,
+        num_decoder_layers=shape.num_decoder_layers,
+        dim_feedforward=shape.dim_feedforward,
+        dropout=shape.dropout,
+        batch_first=True,
+        custom_encoder=encoder,
+    )
