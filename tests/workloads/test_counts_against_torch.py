@@ -1,70 +1,52 @@
-"""The formulas against torch: a reference built here from torch's own parts, and its counter of FLOPs."""
+"""The formulas held to the module that runs: its parameters, and the FLOPs that torch counts."""
 
 from __future__ import annotations
 
 import pytest
 import torch
-from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
-from torch.nn.functional import cross_entropy
 from torch.utils.flop_counter import FlopCounterMode
 
+from raybench.spec.config import TrialConfig
 from raybench.spec.family import ENCDEC
 from raybench.spec.shapes import EncDecShape
-from raybench.workloads.encdec.counts import forward_flops, parameters
+from raybench.workloads.registry import workload
+from tests.factories import make_config
 
-VOCAB = 64
 SHAPES = [
-    EncDecShape(d_model=32, nhead=4, num_encoder_layers=2, num_decoder_layers=3, dim_feedforward=48, dropout=0.0),
-    EncDecShape(d_model=16, nhead=2, num_encoder_layers=3, num_decoder_layers=1, dim_feedforward=64, dropout=0.0),
+    EncDecShape(d_model=32, nhead=4, num_encoder_layers=2, num_decoder_layers=3, dim_feedforward=48),
+    EncDecShape(d_model=16, nhead=2, num_encoder_layers=3, num_decoder_layers=1, dim_feedforward=64),
 ]
 
 
-class Reference(nn.Module):
-    """The architecture as the reference program describes it (ED-16), in the fewest words."""
+def torch_flops(config: TrialConfig) -> int:
+    """FLOPs of one micro batch by torch's counter.
 
-    def __init__(self, shape: EncDecShape, seq_len: int, vocab_size: int) -> None:
-        super().__init__()
-        self.tokens = nn.Embedding(vocab_size, shape.d_model)
-        self.positions = nn.Embedding(seq_len, shape.d_model)
-        self.transformer = nn.Transformer(**shape.model_dump(), batch_first=True)
-        self.output = nn.Linear(shape.d_model, vocab_size)
-
-    def forward(self, source: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
-        """Loss of predicting each target token from the source and the target tokens before it."""
-        given, wanted = target[:, :-1], target[:, 1:]
-        mask = nn.Transformer.generate_square_subsequent_mask(given.shape[1])
-        hidden = self.transformer(self._embed(source), self._embed(given), tgt_mask=mask)
-        return cross_entropy(self.output(hidden).flatten(0, 1), wanted.flatten())
-
-    def _embed(self, tokens: torch.Tensor) -> torch.Tensor:
-        return self.tokens(tokens) + self.positions(torch.arange(tokens.shape[1]))
-
-
-def torch_flops(shape: EncDecShape, seq_len: int, batch: int, *, backward: bool) -> int:
-    """What torch counts in training mode (evaluation's fast path halves it) and with attention as plain matmuls."""
-    model = Reference(shape, seq_len, VOCAB).train()
-    source, target = torch.randint(VOCAB, (2, batch, seq_len), generator=torch.Generator().manual_seed(0))
+    In training mode, because evaluation's fast path hides half of them, and with attention as plain matmuls, because
+    on CPU the fused kernel counts as nothing.
+    """
+    model = workload("encdec").builder()(config).train()
+    shape = (config.micro_batch, 2, config.seq_len)
+    batch = torch.randint(config.vocab_size, shape, generator=torch.Generator().manual_seed(0))
     with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
-        loss = model(source, target)
-        if backward:
+        loss = model(batch)
+        if config.phase != "forward":
             loss.backward()
     return counter.get_total_flops()
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize(("backward", "multiple"), [(False, 1), (True, 3)])
-def test_flops_are_what_torch_counts(shape: EncDecShape, backward: bool, multiple: int) -> None:
-    """To the last FLOP: forward, and three times that with backward, for two samples of 24 and 23 tokens."""
-    expected = 2 * multiple * forward_flops(shape, seq_len=24, vocab_size=VOCAB)
-    assert torch_flops(shape, seq_len=24, batch=2, backward=backward) == expected
+@pytest.mark.parametrize("phase", ["forward", "forward_backward"])
+def test_flops_are_what_torch_counts(shape: EncDecShape, phase: str) -> None:
+    """To the last FLOP, for two samples of 24 source and 23 target tokens on one rank."""
+    config = make_config(model=shape, seq_len=24, vocab_size=64, micro_batch=2, num_workers=1, phase=phase)
+    assert torch_flops(config) == workload("encdec").counts(config).model_flops_per_step
 
 
 @pytest.mark.parametrize("preset", sorted(ENCDEC.presets))
-def test_parameters_are_what_torch_builds(preset: str) -> None:
+def test_parameters_are_what_is_built(preset: str) -> None:
     """Every preset, built without memory for its numbers."""
-    shape = ENCDEC.presets[preset]
-    assert isinstance(shape, EncDecShape)
+    config = make_config(model=ENCDEC.presets[preset], seq_len=128)
     with torch.device("meta"):
-        built = Reference(shape, 128, 8192)
-    assert sum(each.numel() for each in built.parameters()) == parameters(shape, 128, 8192)
+        built = workload("encdec").builder()(config)
+    assert sum(each.numel() for each in built.parameters()) == workload("encdec").counts(config).parameters
