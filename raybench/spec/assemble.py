@@ -49,7 +49,7 @@ class Assembler:
     def config(self, combo: Sequence[Layer]) -> TrialConfig | None:
         """The config of one value of each axis; None where it is excluded or a mistake."""
         said = self._resolved("workload", None, combo)
-        family = self._families.get(said.value) if said.value is not BAD else None
+        family = self._families.get(said.value) if isinstance(said.value, str) else None
         if family is None:
             self._unknown_workload(said)
             return None
@@ -69,12 +69,15 @@ class Assembler:
         found = self._memo.get(key)
         if found is None:
             said = Speakers(name, (*self._block.fixed, *combo))
-            found = resolve(family, said, self._dropped) if family else Resolved(said.wholes[-1].value, said.last)
+            found = resolve(family, said, self._dropped) if family else _workload(said)
             self._memo[key] = found
         return found
 
     def _unknown_workload(self, said: Resolved) -> None:
-        if said.value is not BAD:
+        if said.given is None:
+            node = self._block.node
+            self._mistakes.add(node.place, f"{node.path}.workload", "is missing: what should be computed?")
+        elif said.value is not BAD:
             what = f"there is no workload {shown(said.value)}{instead(said.value, self._families)}"
             self._mistakes.extend([blame([said], what)])
 
@@ -168,6 +171,10 @@ def steps_of(form: str, amount: int, family: Family, fields: Mapping[str, Any]) 
     if amount % per_step:
         return f"{amount} {form} are not a whole number of steps of {per_step}"
     return int(amount // per_step)
+
+
+def _workload(said: Speakers) -> Resolved:
+    return Resolved(said.wholes[-1].value, said.last) if said.wholes else Resolved(None)
 
 
 def _any_bad(settings: Mapping[str, Resolved], *names: str) -> bool:

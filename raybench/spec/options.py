@@ -26,5 +26,7 @@ KNOWN_OPTIONS: Mapping[str, Mapping[str, frozenset[str]]] = MappingProxyType({
 DEFAULT_OPTIONS: Mapping[tuple[str, str], Mapping[str, Any]] = MappingProxyType({
     ("source", "generate"): _LARGE,
     ("source", "shards"): _LARGE,
+    ("optimizer", "adam"): MappingProxyType({"weight_decay": 0.0}),  # as torch has it: only adamw decays by default
+    ("optimizer", "sgd"): MappingProxyType({"weight_decay": 0.0}),
 })
 """Where they differ from the model's own defaults. Never changed under `rb1`."""

@@ -65,7 +65,7 @@ def _over_all(root: Node, key: str, node: Node) -> Node:
     if key == "workload" or include is None or not include.is_list:
         return told
     blocks = [
-        block if not block.is_mapping or _is_foreign(key, block, base) else _over_include(block, key, node)
+        block if not block.is_mapping or _is_foreign(key, node, block, base) else _over_include(block, key, node)
         for block in include.elements
     ]
     return _with(told, "include", replace(include, value=tuple(blocks)))
@@ -92,13 +92,14 @@ def _over_include(block: Node, key: str, node: Node) -> Node:
     return _with(block, "axes", axes) if axes is not None else block
 
 
-def _is_foreign(key: str, block: Node, base: Node | None) -> bool:
-    """Whether the setting belongs to the workload of `base` and the block computes another."""
+def _is_foreign(key: str, node: Node, block: Node, base: Node | None) -> bool:
+    """Whether the setting (or one that moves with it) belongs to the workload of `base` and the block has another."""
     own = block.items.get("workload")
     of_base = base.items.get("workload") if base is not None and base.is_mapping else None
     if own is None or of_base is None or BAD in (own.value, of_base.value):
         return False
-    return own.value != of_base.value and key.partition(".")[0] in NOT_INHERITED
+    keys = {key} if known_key(key) else {inner for each in node.elements for inner in each.items}
+    return own.value != of_base.value and any(each.partition(".")[0] in NOT_INHERITED for each in keys)
 
 
 def _without_axis(axes: Node | None, key: str) -> Node | None:

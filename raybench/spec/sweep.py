@@ -81,18 +81,24 @@ def sweep_from(root: Node, mistakes: Mistakes) -> SweepSpec | None:
     for key, node in root.items.items():
         if key not in PARTS:
             _misplaced(key, node, mistakes)
-    base_node = _mapping(root.items.get("base"), mistakes)
-    base = read_layer(base_node.items, mistakes) if base_node else {}
+    base_node = root.items.get("base", Node({}, root.place, "base"))
+    base = _base(base_node, mistakes)
     blocks = []
     axes = _axes(root.items.get("axes"), mistakes)
     includes = _list(root.items.get("include"), "blocks", mistakes)
     if "workload" in base or axes or not includes:
-        blocks.append(Block(base_node or root, (base,), axes))
-        _needs_workload(blocks[0], mistakes)
+        blocks.append(Block(base_node, (base,), axes))
     blocks += [_include(node, base, mistakes) for node in includes if _mapping(node, mistakes)]
     exclude = [read_exclusion(node, mistakes) for node in _list(root.items.get("exclude"), "mappings", mistakes)]
     head = _head(root, mistakes)
     return SweepSpec(head, root.place.file, tuple(blocks), tuple(rule for rule in exclude if rule is not None))
+
+
+def _base(node: Node, mistakes: Mistakes) -> Layer:
+    """The settings of `base`; where it is wrong as a whole, nothing more is said about what follows from it."""
+    if _mapping(node, mistakes) is None:
+        return {"workload": Given(BAD, node)}
+    return read_layer(node.items, mistakes)
 
 
 def _misplaced(key: str, node: Node, mistakes: Mistakes) -> None:
@@ -124,20 +130,12 @@ def _include(node: Node, base: Layer, mistakes: Mistakes) -> Block:
     own = read_layer({key: entry for key, entry in node.items.items() if key != "axes"}, mistakes)
     if names_other_workload(own, base):
         base = {key: given for key, given in base.items() if key.partition(".")[0] not in NOT_INHERITED}
-    block = Block(node, (base, own), _axes(node.items.get("axes"), mistakes))
-    _needs_workload(block, mistakes)
-    return block
+    return Block(node, (base, own), _axes(node.items.get("axes"), mistakes))
 
 
 def names_other_workload(own: Mapping[str, Given], base: Mapping[str, Given]) -> bool:
     """Whether an include block computes something else than `base`."""
     return "workload" in own and "workload" in base and own["workload"].value != base["workload"].value
-
-
-def _needs_workload(block: Block, mistakes: Mistakes) -> None:
-    layers = (*block.fixed, *(option for axis in block.axes for option in axis.options))
-    if not any("workload" in layer for layer in layers):
-        mistakes.add(block.node.place, f"{block.node.path or 'base'}.workload", "is missing: what should be computed?")
 
 
 def _axes(node: Node | None, mistakes: Mistakes) -> tuple[Axis, ...]:
