@@ -53,7 +53,7 @@ def derived_batch_number(batch_given: str | None) -> str | None:
 
 
 def config_label(config: Mapping[str, Any], without: frozenset[str] = frozenset()) -> str:
-    """What a person recognises a stored config by, as `TrialConfig.label` says it, without the settings in `without`."""
+    """What a person recognises a stored config by, as `TrialConfig.label` says it, less the settings in `without`."""
     accum, compiled = config.get("grad_accum"), config.get("compile", "off")
     parts = {
         "workload": config.get("workload"),

@@ -85,10 +85,12 @@ def readable_schema(table: str, names: Sequence[str] | None = None) -> pa.Schema
 
 
 def _batches(handle: object, table: str, wanted: pa.Schema) -> Iterator[pa.RecordBatch]:
-    texts = [field.name for field in schema(table) if field.type == pa.string()]
-    file = pq.ParquetFile(handle, read_dictionary=texts, page_checksum_verification=True)
+    metadata = pq.read_metadata(handle)
+    _check_size(metadata, LIMITS[table])
+    paths = {metadata.schema.column(index).path for index in range(metadata.num_columns)}
+    texts = [field.name for field in schema(table) if field.type == pa.string() and field.name in paths]
+    file = pq.ParquetFile(handle, metadata=metadata, read_dictionary=texts, page_checksum_verification=True)
     found = file.schema_arrow
-    _check_size(file.metadata, LIMITS[table])
     _check_schema(found, table)
     names = [field.name for field in wanted if field.name in found.names]
     decoded_bytes = 0

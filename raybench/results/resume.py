@@ -28,6 +28,7 @@ class EarlierAttempt:
     started_at: datetime
     device_kind: str | None
     trial_uid: str
+    valid: bool = False
 
 
 _COLUMNS = ("sweep", *EarlierAttempt.__dataclass_fields__)

@@ -91,7 +91,7 @@ class RunStore:
             self._segment = _Segment.empty(grown.number + 1) if full else grown
 
     def _commit_nodes(self, nodes: Sequence[Node]) -> None:
-        known = {node.node_key: node for node in nodes} | self._nodes
+        known = self._nodes | {node.node_key: node for node in nodes if node.node_key not in self._nodes}
         if len(known) > len(self._nodes):
             _write_table(self.files.nodes, from_records("nodes", list(known.values())))
             self._nodes = known
