@@ -25,7 +25,8 @@ class Broker:
             return {"outcome": "aborted"}
         answer = self._answers[trial_id] = asyncio.get_running_loop().create_future()
         await self._requests.put(trial_id)
-        return await answer
+        scalars: dict[str, Any] = await answer
+        return scalars
 
     async def next(self) -> str | None:
         """The driver takes the next request, None when there will be none."""

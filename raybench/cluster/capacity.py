@@ -1,6 +1,6 @@
 """Whether a worker group fits on the node, and how many CPUs each worker may hold. Arithmetic only.
 
-Computed, never assumed: workers with one CPU each on two CPUs, beside Tune's trial of 0.01, never start and say nothing.
+Computed, never assumed: two workers of one CPU each, beside Tune's trial of 0.01, never start on two CPUs.
 """
 
 from __future__ import annotations

@@ -102,13 +102,13 @@ def look_and_choose(*, local: bool, address: str | None) -> Choice:
 def join(choice: Choice, *, namespace: str, verbose: bool, cores: int) -> str:
     """Connect this process to the chosen Ray and return its address, `HOST:PORT`.
 
-    A private Ray listens on the loopback address only, has no dashboard, and declares two CPUs more than it holds
-    workers, so that Tune's trial and a data task always find room. Raises ClusterError when it cannot be joined.
+    A private Ray has no dashboard, and declares two CPUs more than it holds workers, so that Tune's trial and a data
+    task always find room. Raises ClusterError when it cannot be joined.
     """
     import ray
 
     log = {"log_to_driver": verbose, "logging_level": "INFO" if verbose else "ERROR", "namespace": namespace}
-    private = {"num_cpus": max(2, cores) + 2, "include_dashboard": False, "_node_ip_address": "127.0.0.1"}
+    private = {"num_cpus": max(2, cores) + 2, "include_dashboard": False}
     try:
         context = ray.init(address=choice.address or "local", **log, **(private if choice.private else {}))
     except (ConnectionError, ValueError, RuntimeError, OSError, ray.exceptions.RayError) as error:

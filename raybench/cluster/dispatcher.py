@@ -10,7 +10,7 @@ import threading
 import time
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -22,14 +22,13 @@ from raybench.cluster.group_spec import GroupSpec, group_spec, lease_key
 from raybench.cluster.inventory import Inventory
 from raybench.cluster.messages import Answers, Order
 from raybench.cluster.outcome import Ending, Evidence, clean_text, ending, outcome_of
-from raybench.cluster.rows import Attempt, GroupFacts, RunFacts, step_rows, trial_row
+from raybench.cluster.rows import Attempt, GroupFacts, RunFacts, trial_row
 from raybench.engine.precision import unsupported
 from raybench.measure.ledger import ledger
 from raybench.measure.summary import figures
 from raybench.record.node import Node
-from raybench.record.rank import RankResult
+from raybench.record.rank import RankResult, RankSteps
 from raybench.record.run import Observer, TrialStarted
-from raybench.record.step import Step
 from raybench.record.trial import Trial
 from raybench.results.store import RunStore
 from raybench.sources.prepare import prepare
@@ -46,7 +45,7 @@ class Finished:
     """Everything an attempt left behind, ready to become rows."""
 
     trial: Trial
-    steps: Sequence[Step] = ()
+    steps: Mapping[int, RankSteps] = field(default_factory=dict)
     nodes: Sequence[Node] = ()
 
 
@@ -95,7 +94,7 @@ class Dispatcher:
         """Commit the running attempt as `interrupted`; whatever is committed stays. Called from the stopping thread."""
         self._committing.acquire()      # never given back: nothing may be committed after this
         if self._current is not None:
-            self._store.commit(trial_row(self._run, self._current, Ending(outcome="interrupted"), None), ())
+            self._store.commit(trial_row(self._run, self._current, Ending(outcome="interrupted"), None))
 
     # -- one attempt -------------------------------------------------------------------------------------------------
 
@@ -262,7 +261,7 @@ class Dispatcher:
             **_longest(ranks),
         )
         trial = trial_row(self._run, attempt, _OK, facts, ranks, measured, spent)
-        return Finished(trial=trial, steps=list(step_rows(attempt.trial_uid, ranks)), nodes=_nodes(facts))
+        return Finished(trial=trial, steps={rank.rank: rank.steps for rank in ranks}, nodes=_nodes(facts))
 
     # -- telling -----------------------------------------------------------------------------------------------------
 

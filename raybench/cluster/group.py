@@ -20,6 +20,7 @@ from raybench.version import __version__
 PROCESS_GROUP_TIMEOUT_S = 600
 """Once per group; the trial's own deadline is the watchdog's."""
 CLOSE_LIMIT_S = 15.0
+START_LIMIT_SETTING = "RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S"
 STALL_NOTICE_S = 30.0
 
 
@@ -147,7 +148,7 @@ def _trainer(spec: GroupSpec, mailbox: Any, storage: str, sweep_run_id: str, nod
 
     from raybench.cluster.worker import serve
 
-    os.environ["RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S"] = str(start_limit_s(spec.workers))
+    os.environ[START_LIMIT_SETTING] = str(start_limit_s(spec.workers))
     # Groups stay on the driver's node: Train's storage is a local folder there.
     resources = {"CPU": spec.seat.cpus, f"node:{node_address}": 0.001, **({"GPU": 1.0} if spec.seat.gpus else {})}
     name = hashlib.sha256(f"{sweep_run_id}/{time.monotonic_ns()}".encode()).hexdigest()[:16]

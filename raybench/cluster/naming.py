@@ -7,6 +7,8 @@ import re
 import socket
 from pathlib import Path
 
+import psutil
+
 from raybench.errors import UsageError
 
 NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
@@ -34,9 +36,10 @@ def tidy(found: str) -> str:
 
 
 def host_of(address: str) -> str:
-    """Host name of the machine that an address `HOST:PORT` points to, this one's for a loopback address."""
+    """Host name of the machine that an address `HOST:PORT` points to; this machine's for any address of its own."""
     host = address.rpartition(":")[0]
-    if host.startswith("127.") or host in ("localhost", "::1"):
+    mine = {entry.address for entries in psutil.net_if_addrs().values() for entry in entries}
+    if host in {"localhost", *mine}:
         return socket.gethostname()
     try:
         return socket.gethostbyaddr(host)[0].split(".")[0]

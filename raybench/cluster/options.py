@@ -12,7 +12,7 @@ from typing import Any
 
 from raybench.cluster.naming import NAME
 from raybench.errors import UsageError
-from raybench.record.trial import OUTCOMES
+from raybench.results.resume import outcome_set, retry_set
 
 _NOTE_LIMIT = 1000
 
@@ -50,11 +50,11 @@ class RunOptions:
 
     def accepted(self) -> frozenset[str]:
         """Outcomes that count as expected. Raises UsageError for one that does not exist."""
-        names = frozenset(name.strip() for name in (self.accept or "").split(",") if name.strip())
-        unknown = sorted(names - set(OUTCOMES))
-        if unknown:
-            raise UsageError(f"--accept {unknown[0]}: no such outcome; there are {', '.join(OUTCOMES)}")
-        return names
+        return outcome_set(self.accept or "", option="--accept")
+
+    def retried(self) -> frozenset[str]:
+        """Outcomes that run again. Raises UsageError for one that does not exist."""
+        return retry_set(self.retry or "")
 
     def done_since(self, now: datetime) -> datetime | None:
         """Only rows started after this count as done; `--fresh` is that with now."""
@@ -71,6 +71,7 @@ class RunOptions:
             raise UsageError(f"--note: {len(self.note)} characters; at most {_NOTE_LIMIT} are kept")
         self.folder()
         self.accepted()
+        self.retried()
         return self
 
     def continue_command(self, done_since: datetime | None) -> str:

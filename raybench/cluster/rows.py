@@ -1,8 +1,8 @@
-"""Records made of what is known at the end of an attempt: the trial's row and its steps. Pure."""
+"""The row of a trial, made of what is known at the end of an attempt. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
@@ -12,7 +12,6 @@ from raybench.cluster.outcome import Ending
 from raybench.measure.ledger import Ledger
 from raybench.measure.summary import Figures
 from raybench.record.rank import RankResult
-from raybench.record.step import Step
 from raybench.record.trial import SCHEMA_VERSION, Trial
 from raybench.spec.config import TrialConfig, canonical_json
 from raybench.spec.trial import PlannedTrial
@@ -70,25 +69,6 @@ def trial_row(
         **(asdict(figures) if figures else {"valid": False, "invalid_reasons": "", "warnings": ""}),
         **(asdict(ledger) if ledger else {}),
     )
-
-
-def step_rows(trial_uid: str, ranks: Sequence[RankResult]) -> Iterator[Step]:
-    """One row per rank and step, warm-up first."""
-    for result in ranks:
-        steps = result.steps
-        for number in range(len(steps.step_ms)):
-            yield Step(
-                trial_uid=trial_uid,
-                rank=result.rank,
-                step=number,
-                epoch=steps.epoch[number],
-                is_warmup=steps.is_warmup[number],
-                start_s=steps.start_s[number],
-                step_ms=steps.step_ms[number],
-                host_step_ms=steps.host_step_ms[number],
-                data_wait_ms=steps.data_wait_ms[number],
-                loss=steps.loss[number],
-            )
 
 
 def _identity(run: RunFacts, attempt: Attempt) -> dict[str, Any]:

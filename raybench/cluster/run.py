@@ -8,7 +8,7 @@ import shutil
 import tempfile
 import threading
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from raybench.cluster.connect import Choice, join, look_and_choose
 from raybench.cluster.exit_code import exit_code
+from raybench.cluster.group import START_LIMIT_SETTING
 from raybench.cluster.inventory import Inventory, take_inventory, usable_cores, worker_counts
 from raybench.cluster.naming import cluster_name, host_of
 from raybench.cluster.options import RunOptions
@@ -24,21 +25,14 @@ from raybench.cluster.rows import RunFacts
 from raybench.cluster.signals import EXIT_INTERRUPTED, SignalWatch, watching_signals
 from raybench.record.run import Observer, RunClosed, RunOpened
 from raybench.record.trial import Trial
+from raybench.results.latest import latest
 from raybench.results.layout import new_run_id
-from raybench.results.resume import (
-    EarlierAttempt,
-    earlier_attempts,
-    latest,
-    next_attempt,
-    other_clusters,
-    retry_set,
-    to_run,
-)
+from raybench.results.resume import EarlierAttempt, earlier_attempts, next_attempt, other_clusters, to_run
 from raybench.results.store import RunStore
 from raybench.spec.expand import Expansion, expand
-from raybench.spec.reading import read_sweep
+from raybench.spec.reader import read_sweep
 from raybench.spec.sweep import SweepSpec
-from raybench.spec.trial import PlannedTrial
+from raybench.spec.trial import PlannedTrial, worker_group
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,8 +73,8 @@ def run(sweep: str | Path, **options: Any) -> pd.DataFrame:
 
     closed = run_sweep(sweep, **options)
     frame = load(closed.out)
-    mine = frame[frame["trial_id"].isin(set(closed.trial_ids)) & (frame["cluster"] == closed.cluster)]
-    return mine.sort_values("sweep_order", ignore_index=True)
+    mine = frame["trial_id"].isin(set(closed.trial_ids)) & (frame["cluster"] == closed.cluster)
+    return frame.loc[mine].sort_values("sweep_order", ignore_index=True)
 
 
 def run_sweep(
@@ -115,10 +109,9 @@ def run_sweep(
         tags=dict(tags or {}), note=note, verbose=verbose,
     ).checked()  # fmt: skip
     spec = read_sweep(options.sweep, options.overrides)
-    retried = retry_set(options.retry)
     _expand(spec, options, worker_counts(usable_cores()))      # every mistake is told before Ray starts
     with watching_signals() if take_signals else contextlib.nullcontext() as watch:
-        return _Run(options, spec, retried, observer or Silent(), tuple(callbacks), watch).execute()
+        return _Run(options, spec, observer or Silent(), tuple(callbacks), watch).execute()
 
 
 @dataclass(frozen=True)
@@ -138,13 +131,12 @@ class _Run:
         self,
         options: RunOptions,
         spec: SweepSpec,
-        retried: frozenset[str],
         observer: Observer,
         callbacks: tuple[Any, ...],
         watch: SignalWatch | None,
     ) -> None:
         now = datetime.now(timezone.utc)
-        self._options, self._spec, self._retried = options, spec, retried
+        self._options, self._spec = options, spec
         self._observer, self._callbacks, self._watch = observer, callbacks, watch
         self._run_id = new_run_id(now)
         self._done_since = options.done_since(now)
@@ -194,7 +186,7 @@ class _Run:
     def _work(self, inventory: Inventory, cluster: str) -> _Work:
         expansion = _expand(self._spec, self._options, worker_counts(inventory.places))
         earlier = earlier_attempts(self._options.folder(), self._spec.name)
-        left = _left(expansion.trials, earlier, cluster, inventory, self._retried, self._done_since)
+        left = _left(expansion.trials, earlier, cluster, inventory, self._options.retried(), self._done_since)
         attempts = {trial.trial_id: next_attempt(earlier, cluster, trial.trial_id) for trial in left}
         elsewhere = other_clusters(earlier, cluster)
         notes = [f"this folder holds rows of this sweep under {', '.join(elsewhere)}, none under {cluster}: "
@@ -213,12 +205,13 @@ class _Run:
             planned=len(work.planned),
             done_earlier=len(work.planned) - len(work.left),
             to_run=len(work.left),
+            groups=_groups(work.left),
         ))  # fmt: skip
         if inventory.other_nodes:
             self._observer.notice(f"worker groups stay on this node; {inventory.other_nodes} other nodes are not used")
         for text in work.warnings:
             self._observer.notice(text)
-        self._store.write_meta("sweep.json", self._spec.model_dump_json(indent=2))
+        self._store.write_meta("sweep.json", _resolved(self._spec.name, work.planned))
 
     # -- the trials --------------------------------------------------------------------------------------------------
 
@@ -241,7 +234,11 @@ class _Run:
             storage=scratch,
             planned_total=len(work.planned),
         )
-        self._on_stop(lambda: (dispatcher.interrupt(), self._leave_early(facts.cluster, work)))
+        def interrupted() -> None:
+            dispatcher.interrupt()
+            self._leave_early(facts.cluster, work)
+
+        self._on_stop(interrupted)
         thread = threading.Thread(target=dispatcher.serve, name="raybench-dispatcher", daemon=True)
         thread.start()
         try:
@@ -265,8 +262,8 @@ class _Run:
 
     def _closed(self, cluster: str, work: _Work, code: int | None = None) -> RunClosed:
         rows = latest(earlier_attempts(self._options.folder(), self._spec.name))
-        mine = {row.trial_id: row for row in rows if row.cluster == cluster}
-        ended = [mine[trial.trial_id] for trial in work.planned if trial.trial_id in mine]
+        keys = [(cluster, trial.trial_id) for trial in work.planned]
+        ended = [rows[key] for key in keys if key in rows]
         outcomes = Counter(row.outcome for row in ended)
         return RunClosed(
             sweep=self._spec.name,
@@ -280,7 +277,7 @@ class _Run:
             continue_command=self._options.continue_command(self._done_since),
         )
 
-    def _on_stop(self, action: Any) -> None:
+    def _on_stop(self, action: Callable[[], None]) -> None:
         if self._watch is not None:
             self._watch.on_stop = action
 
@@ -318,6 +315,18 @@ def _left(
     return tuple(trial for trial in planned if trial.trial_id in left)
 
 
+def _groups(left: Sequence[PlannedTrial]) -> int:
+    """Worker groups that must start for these trials, if none fails."""
+    kept_apart = {"warm": lambda _: 0, "repeat": lambda trial: trial.repeat, "fresh": lambda trial: trial.order}
+    return len({(worker_group(trial.config), kept_apart[trial.config.isolation](trial)) for trial in left})
+
+
+def _resolved(name: str, planned: Sequence[PlannedTrial]) -> str:
+    """The sweep as it was understood, for whoever wonders later: one config a line."""
+    lines = [f'"{trial.trial_id}":{trial.config.canonical()}' for trial in planned]
+    return f'{{"name":"{name}","trials":{{\n' + ",\n".join(lines) + "\n}}\n"
+
+
 def _tune_config(trial: PlannedTrial) -> dict[str, Any]:
     """What Tune and its callbacks see of a trial: plain values only."""
     return {"trial_id": trial.trial_id, "repeat": trial.repeat, **trial.config.model_dump(mode="json")}
@@ -326,15 +335,14 @@ def _tune_config(trial: PlannedTrial) -> dict[str, Any]:
 @contextlib.contextmanager
 def _ray_settings() -> Iterator[None]:
     """Ray's settings for the length of the run; one that the user set stays."""
-    before = {name: os.environ.get(name) for name in RAY_SETTINGS}
-    for name, value in RAY_SETTINGS.items():
-        os.environ.setdefault(name, value)
+    before = {name: os.environ.get(name) for name in (*RAY_SETTINGS, START_LIMIT_SETTING)}
+    for name, wanted in RAY_SETTINGS.items():
+        os.environ.setdefault(name, wanted)
     try:
         yield
     finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
+        for name in [name for name, value in before.items() if value is None]:
+            os.environ.pop(name, None)
 
 
 @contextlib.contextmanager

@@ -62,7 +62,7 @@ def _introduce(settings: dict[str, Any]) -> tuple[Any, Hello]:
 
     from raybench.cluster.code_version import source_hash
     from raybench.engine.environment import node_facts
-    from raybench.engine.session import Place
+    from raybench.engine.place import Place
     from raybench.version import __version__
 
     context, runtime = ray.train.get_context(), ray.get_runtime_context()

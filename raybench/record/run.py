@@ -22,6 +22,7 @@ class RunOpened:
     planned: int
     done_earlier: int
     to_run: int
+    groups: int                  # worker groups that must start for what is to run
 
 
 @dataclass(frozen=True, kw_only=True)
