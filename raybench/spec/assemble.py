@@ -43,7 +43,9 @@ class Assembler:
         self._mistakes = mistakes
         self._dropped = dropped
         self._touching = {name: _touching(name, block) for name in SETTINGS}
+        self._varying = [name for name, axes in self._touching.items() if axes and name != "workload"]
         self._memo: dict[tuple[Any, ...], Resolved] = {}
+        self._settled: dict[str, dict[str, Resolved]] = {}
         self.used_exclusions: set[Criterion] = set()
 
     def config(self, combo: Sequence[Layer]) -> TrialConfig | None:
@@ -53,7 +55,7 @@ class Assembler:
         if family is None:
             self._unknown_workload(said)
             return None
-        settings = {name: self._resolved(name, family, combo) for name in SETTINGS if name != "workload"}
+        settings = self._settings(family, combo)
         fields, found = self._fields(family, settings, said)
         for rule in self._exclude:
             if rule.matches(fields):
@@ -63,6 +65,14 @@ class Assembler:
         if found or any(resolved.value is BAD for resolved in settings.values()):
             return None
         return self._built(family, fields, settings, said)
+
+    def _settings(self, family: Family, combo: Sequence[Layer]) -> dict[str, Resolved]:
+        """Every setting but the workload; those that no axis touches are the same in all configs of the workload."""
+        settled = self._settled.get(family.name)
+        if settled is None:
+            settled = {name: self._resolved(name, family, combo) for name in SETTINGS if name != "workload"}
+            self._settled[family.name] = settled
+        return settled | {name: self._resolved(name, family, combo) for name in self._varying}
 
     def _resolved(self, name: str, family: Family | None, combo: Sequence[Layer]) -> Resolved:
         key = (name, family and family.name, *(id(combo[i]) for i in self._touching[name]))
@@ -105,7 +115,7 @@ class Assembler:
 
     def _add_batch(self, family: Family, fields: dict[str, Any], settings: dict[str, Resolved]) -> list[Mistake]:
         asked = {name: settings[name].value for name in _BATCH if settings[name].given is not None}
-        default_micro = family.defaults["micro_batch"]
+        default_micro = family.defaults.get("micro_batch", 1)
         batch = batch_of(**_NO_BATCH | asked, workers=fields["num_workers"], default_micro=default_micro)
         if isinstance(batch, str):
             blamed = ("global_batch", "micro_batch", "grad_accum", "num_workers")

@@ -51,7 +51,7 @@ def expand(
 
 def find_mistakes(spec: SweepSpec, mistakes: Mistakes) -> None:
     """Add what is wrong with settings together, in a sweep that has other mistakes already."""
-    if _count(spec) <= MAX_TRIALS:
+    if _count(spec) <= MAX_TRIALS and not mistakes.are_plenty:
         _configs(with_workers(spec, (1,)), False, mistakes)
 
 

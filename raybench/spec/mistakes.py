@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import lru_cache
 from typing import Any
 
 from raybench.errors import SweepError
@@ -54,6 +55,11 @@ class Mistakes:
     def __bool__(self) -> bool:
         return bool(self._found)
 
+    @property
+    def are_plenty(self) -> bool:
+        """Whether there are more than will be told, so that looking for others is idle."""
+        return len(self._found) > MAX_TOLD
+
     def raise_if_any(self) -> None:
         """Raise a `SweepError` of one line a mistake, in the order of the file."""
         if not self._found:
@@ -67,7 +73,12 @@ class Mistakes:
 
 def nearest(wrong: str, known: Iterable[str], *, likeness: float = 0.6) -> str | None:
     """The known word that was probably meant, at least so much like it (0 to 1)."""
-    return next(iter(get_close_matches(wrong.lower(), list(known), n=1, cutoff=likeness)), None)
+    return _nearest(wrong.lower()[:100], tuple(known), likeness)
+
+
+@lru_cache(maxsize=256)
+def _nearest(wrong: str, known: tuple[str, ...], likeness: float) -> str | None:
+    return next(iter(get_close_matches(wrong, known, n=1, cutoff=likeness)), None)
 
 
 def instead(wrong: str, known: Iterable[str]) -> str:

@@ -144,7 +144,9 @@ def _extent(said: Speakers) -> Resolved:
 
 def _named(family: Family, said: Speakers, dropped: Dropped) -> Resolved:
     """A source or optimizer. One given by name keeps the options that stood, as far as it knows them."""
-    values: dict[str, Any] = dict(family.defaults.get(said.name, {}))
+    parts_model = SETTINGS[said.name].parts
+    assert parts_model is not None
+    values: dict[str, Any] = {"name": parts_model.model_fields["name"].default, **family.defaults.get(said.name, {})}
     givers: dict[str, Given] = {}
     for whole in said.wholes:
         parts = whole.value if isinstance(whole.value, dict) else {"name": whole}
@@ -163,8 +165,6 @@ def _named(family: Family, said: Speakers, dropped: Dropped) -> Resolved:
         else:
             dropped.drop(given, f"{said.name} {name} has no {part}")
     kept = {part: value for part, value in values.items() if part == "name" or part in known}
-    parts_model = SETTINGS[said.name].parts
-    assert parts_model is not None
     return Resolved(parts_model(**{**DEFAULT_OPTIONS.get((said.name, name), {}), **kept}), said.last)
 
 
