@@ -45,7 +45,7 @@ def prepare(config: TrialConfig) -> None:
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
     """Hold the folder's lock; the kernel frees it when the process ends, however it ends."""
-    with path.open("w") as file:
+    with path.open("a") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 

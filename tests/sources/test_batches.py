@@ -1,0 +1,117 @@
+"""The micro-batches of every source, which must be the same tokens."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from raybench.errors import DataError
+from raybench.sources.layout import folder
+from raybench.sources.prepare import prepare
+from raybench.sources.registry import open_source, share
+from raybench.sources.tokens import tokens
+from raybench.spec.config import Source, TrialConfig
+from tests.factories import make_config
+
+CPU = torch.device("cpu")
+
+
+def config(root: Path, name: str, **source: int) -> TrialConfig:
+    """Tiny sequences over two workers from a source of that name."""
+    options = {"num_samples": 11, "num_shards": 3} | source
+    return make_config(
+        seq_len=4, vocab_size=97, micro_batch=3, grad_accum=2, seed=5,
+        source=Source(name=name, data_dir=str(root), **options),
+    )  # fmt: skip
+
+
+def batches(of: TrialConfig, rank: int, count: int) -> list[torch.Tensor]:
+    """The first micro-batches of a rank, copied, as a source gives them."""
+    prepare(of)
+    source = open_source(of, rank, of.num_workers, CPU)
+    try:
+        return [next(source).clone() for _ in range(count)]
+    finally:
+        source.close()
+
+
+def expected(of: TrialConfig, rank: int, count: int) -> list[torch.Tensor]:
+    """The same batches by the rule: tokens of a rank's indices."""
+    part = share(of, rank, of.num_workers)
+    return [torch.from_numpy(tokens(5, part.indices(micro), 4, 97)) for micro in range(count)]
+
+
+@pytest.mark.parametrize("name", ["device", "generate", "shards"])
+@pytest.mark.parametrize("rank", [0, 1])
+def test_every_source_gives_the_rule_s_tokens(tmp_path: Path, name: str, rank: int) -> None:
+    """12 samples a step over a cycle of 11: every batch sooner or later wraps around."""
+    of = config(tmp_path, name)
+    for got, wanted in zip(batches(of, rank, 24), expected(of, rank, 24), strict=True):
+        assert torch.equal(got, wanted)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(num_samples=st.integers(1, 20), num_shards=st.integers(1, 25), micro=st.integers(0, 40), rank=st.integers(0, 1))
+def test_shards_give_the_same_tokens_however_they_are_cut(
+    tmp_path: Path, num_samples: int, num_shards: int, micro: int, rank: int
+) -> None:
+    """More shards than samples, batches larger than the data set, counts that do not divide."""
+    of = config(tmp_path, "shards", num_samples=num_samples, num_shards=num_shards)
+    wanted = tokens(5, share(of, rank, 2).indices(micro), 4, 97)
+    assert np.array_equal(batches(of, rank, micro + 1)[micro].numpy(), wanted)
+
+
+@pytest.mark.parametrize("name", ["generate", "shards"])
+def test_loader_processes_keep_the_order(tmp_path: Path, name: str) -> None:
+    """Two processes make batches by turns; they come in the order of one."""
+    of = config(tmp_path, name, loader_workers=2)
+    for got, wanted in zip(batches(of, 1, 9), expected(of, 1, 9), strict=True):
+        assert torch.equal(got, wanted)
+
+
+def test_a_source_gives_everything_back(tmp_path: Path) -> None:
+    """No file stays open; closing twice is closing once."""
+    of = config(tmp_path, "shards")
+    prepare(of)
+    source = open_source(of, 0, 2, CPU)
+    next(source)
+    assert any(str(tmp_path) in path for path in _open_files())
+    source.close()
+    source.close()
+    assert not any(str(tmp_path) in path for path in _open_files())
+
+
+def test_device_batches_are_slices_of_one_memory(tmp_path: Path) -> None:
+    """No copy is made in a step, where the batch wraps around neither (start 9 of 11)."""
+    source = open_source(config(tmp_path, "device"), 1, 2, CPU)
+    storages = {next(source).untyped_storage().data_ptr() for _ in range(24)}
+    assert len(storages) == 1
+
+
+def test_reading_what_was_not_prepared(tmp_path: Path) -> None:
+    """A node without the data says so, before any step."""
+    with pytest.raises(DataError, match="is not prepared on this node"):
+        open_source(config(tmp_path, "shards"), 0, 2, CPU)
+
+
+@pytest.mark.parametrize("damage", [lambda path: os.truncate(path, 100), os.unlink])
+def test_a_shard_that_vanishes_while_it_is_read(tmp_path: Path, damage: object) -> None:
+    """Cut or deleted after the check: named, and not read as zeros."""
+    of = config(tmp_path, "shards")
+    prepare(of)
+    damage(folder(of) / "shard_0001.bin")  # type: ignore[operator]
+    source = open_source(of, 0, 2, CPU)
+    with pytest.raises(DataError, match=r"shard_0001\.bin .*run again"):
+        [next(source) for _ in range(3)]
+    source.close()
+
+
+def _open_files() -> list[str]:
+    links = (f"/proc/self/fd/{number}" for number in os.listdir("/proc/self/fd"))
+    return [os.readlink(link) for link in links if os.path.exists(link)]
