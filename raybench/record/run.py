@@ -22,6 +22,7 @@ class RunOpened:
     planned: int
     done_earlier: int
     to_run: int
+    groups: int | None = None    # worker groups to open, None where nobody counted them
     groups: int                  # worker groups that must start for what is to run
 
 

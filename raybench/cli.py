@@ -1,0 +1,341 @@
+"""The door: each command is a few lines over one public function of the package that owns the work.
+
+Only typer is imported at the top, so that `--help` and shell completion answer at once.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from raybench.errors import RaybenchError, SweepError
+from raybench.version import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import pandas as pd
+    from rich.console import RenderableType
+
+    from raybench.record.run import RunClosed
+
+PLAN_ROWS = 20
+TABLE_ROWS = 200      # more than that nobody reads, and laying it out takes seconds
+
+app = typer.Typer(
+    name="raybench",
+    help="Which GPUs train your models fastest, how that scales, and what it costs: sweeps on Ray, results in Parquet.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,       # an unexpected exception keeps Python's own traceback
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"raybench {__version__}")
+        raise typer.Exit
+
+
+def _utc(text: str) -> datetime:
+    """A time as `--newer-than` takes it; without an offset it is UTC."""
+    try:
+        found = datetime.fromisoformat(text.strip().upper().replace("Z", "+00:00"))
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is no time such as 2026-03-01T12:00:00Z") from None
+    return found.astimezone(timezone.utc) if found.tzinfo else found.replace(tzinfo=timezone.utc)
+
+
+Sweep = Annotated[str, typer.Argument(help="A sweep file, or the name of a shipped sweep such as `quick`.")]
+Outs = Annotated[list[Path], typer.Argument(help="Folders of results.", metavar="OUT...")]
+Json = Annotated[bool, typer.Option("--json", help="One JSON object a line instead of a table.")]
+All = Annotated[bool, typer.Option("--all", help="Every row, however many.")]
+Sets = Annotated[list[str], typer.Option("--set", metavar="A.B=C", help="Set a key of base; a list makes it an axis.")]
+Only = Annotated[list[str], typer.Option("--only", metavar="KEY=VALUE", help="Only the trials that match.")]
+Quick = Annotated[bool, typer.Option("--quick", help="Fewer steps: a first look, never mixed with full runs.")]
+
+
+def main() -> None:
+    """The console script: raybench's own errors are one line and an exit code, a closed pipe is no error."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # a terminal that lacks a sign shows `?`
+    try:
+        app(prog_name="raybench")
+    except RaybenchError as error:
+        _complain(error)
+        raise SystemExit(error.exit_code) from None
+    finally:
+        _flush()
+
+
+@app.callback()
+def _options(
+    version: Annotated[bool, typer.Option("--version", is_eager=True, callback=_version)] = False,
+) -> None:
+    pass
+
+
+@app.command()
+def run(
+    sweep: Sweep,
+    out: Annotated[str, typer.Option(help="Folder of results; what it holds already is not run again.")] = "results",
+    local: Annotated[bool, typer.Option("--local", help="Start a private Ray on this machine.")] = False,
+    address: Annotated[str | None, typer.Option(help="Join the Ray at this address.")] = None,
+    cluster: Annotated[str | None, typer.Option(help="Name of the cluster in the results.")] = None,
+    overrides: Sets = [],  # noqa: B006  # typer reads the default and never changes it; the same below
+    only: Only = [],  # noqa: B006
+    quick: Quick = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Run everything again.")] = False,
+    newer_than: Annotated[
+        datetime | None, typer.Option(parser=_utc, metavar="UTC", help="Only later rows are done.")
+    ] = None,
+    retry: Annotated[str | None, typer.Option(metavar="OUTCOMES", help="Run these again too; `none`: none.")] = None,
+    accept: Annotated[str | None, typer.Option(metavar="OUTCOMES", help="Outcomes that are no failure.")] = None,
+    tags: Annotated[list[str], typer.Option("--tag", metavar="K=V", help="Kept in every row.")] = [],  # noqa: B006
+    note: Annotated[str | None, typer.Option(help="A sentence kept in every row.")] = None,
+    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Let Ray print too.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would run: the same as `plan`.")] = False,
+) -> None:
+    """Run what a sweep plans and is not done yet; every attempt becomes one row."""
+    named = dict(_pair(tag) for tag in tags)
+    if dry_run:
+        plan(sweep, overrides=overrides, only=only, quick=quick)
+        return
+    from raybench.cluster.quiet import kept_stdout
+    from raybench.cluster.run import run_sweep
+    from raybench.report.console import console_on
+    from raybench.report.progress import ProgressDisplay
+
+    closed = run_sweep(
+        sweep, out=out, local=local, address=address, cluster=cluster, overrides=overrides, only=only, quick=quick,
+        fresh=fresh, newer_than=newer_than, retry=retry, accept=accept, tags=named, note=note, verbose=verbose,
+        observer=ProgressDisplay(console_on(kept_stdout())), take_signals=True,
+    )  # fmt: skip
+    _show_run(closed)
+    raise typer.Exit(closed.exit_code)
+
+
+@app.command()
+def plan(
+    sweep: Sweep,
+    overrides: Sets = [],  # noqa: B006
+    only: Only = [],  # noqa: B006
+    quick: Quick = False,
+    every: All = False,
+    as_json: Json = False,
+) -> None:
+    """Say what a sweep would run, with sizes and memory; starts nothing."""
+    from raybench.report.plan_text import plan_text
+    from raybench.report.tables import plan_table
+    from raybench.spec.plan import plan as plan_sweep
+    from raybench.spec.reader import read_sweep
+    from raybench.workloads.describe import planned_row
+
+    spec = read_sweep(sweep, overrides)
+    workers, machine = _this_machine() if spec.uses_auto else ((1,), None)
+    planned = plan_sweep(spec, only=only, quick=quick, auto_workers=workers)
+    shown = planned.trials if every or as_json else planned.trials[:PLAN_ROWS]
+    rows = (planned_row(trial) for trial in shown)
+    if as_json:
+        _print_json(rows)
+        return
+    _print(*plan_text(planned, machine), plan_table(list(rows), _width()))
+    _print_left(len(planned.trials) - len(shown))
+
+
+@app.command()
+def show(
+    outs: Outs,
+    trial: Annotated[str | None, typer.Option(help="Everything about this trial (or a beginning of its id).")] = None,
+    every: All = False,
+    as_json: Json = False,
+) -> None:
+    """Show results, one line a trial, or everything about one."""
+    from raybench.report.tables import trial_table
+
+    if trial is not None:
+        _show_trial(outs, trial, as_json)
+        return
+    frame = _loaded(outs).sort_values(["cluster", "sweep", "sweep_order"], ignore_index=True)
+    if as_json:
+        _print_frame(frame)
+        return
+    shown = frame if every else frame.head(TABLE_ROWS)
+    _print(trial_table(shown, _width()))
+    _print_left(len(frame) - len(shown))
+
+
+@app.command()
+def compare(
+    outs: Outs,
+    by: Annotated[str, typer.Option(metavar="cluster|AXIS[,AXIS]", help="What to compare along.")] = "cluster",
+    baseline: Annotated[str | None, typer.Option(metavar="VALUE", help="What the others are put against.")] = None,
+    allow_quick: Annotated[bool, typer.Option("--allow-quick", help="Put quick rows against full ones.")] = False,
+    include_invalid: Annotated[bool, typer.Option("--include-invalid", help="Ratios of invalid rows too.")] = False,
+    every: All = False,
+    as_json: Json = False,
+) -> None:
+    """Put equal work side by side across clusters or along any axis."""
+    from raybench.judge.compare import compare as compare_rows
+    from raybench.report.compare_text import compare_text
+    from raybench.report.tables import compare_table
+
+    compared = compare_rows(
+        _loaded(outs), by=by, baseline=baseline, allow_quick=allow_quick, include_invalid=include_invalid
+    )
+    if as_json:
+        _print_frame(compared)
+        return
+    shown = compared if every else compared.head(TABLE_ROWS)
+    _print(compare_text(compared), compare_table(shown, _width()))
+    _print_left(len(compared) - len(shown))
+
+
+@app.command()
+def workloads(as_json: Json = False) -> None:
+    """List what can be run: every workload and preset, with parameters and FLOPs."""
+    from raybench.report.tables import workload_table
+    from raybench.workloads.describe import preset_rows
+
+    if as_json:
+        _print_json(preset_rows())
+    else:
+        _print(workload_table(list(preset_rows()), _width()))
+
+
+@app.command()
+def schema(
+    columns: Annotated[bool, typer.Option("--columns", help="The columns of the results instead.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Print the JSON Schema of sweep files, for editors."""
+    from raybench.report.columns_list import column_rows
+    from raybench.report.tables import column_table
+    from raybench.spec.schema import json_schema, schema_text
+
+    if columns and not as_json:
+        _print(column_table(column_rows(), _width()))
+    elif as_json:
+        _print_json(column_rows() if columns else [json_schema()])
+    else:
+        typer.echo(schema_text(), nl=False)
+
+
+def _pair(tag: str) -> tuple[str, str]:
+    name, equals, value = tag.partition("=")
+    if not equals or not name:
+        raise typer.BadParameter(f"--tag {tag}: give a name and a value, as in --tag image=2026-03")
+    return name, value
+
+
+def _this_machine() -> tuple[tuple[int, ...], str]:
+    """What `num_workers: auto` stands for here, and what `here` is."""
+    from raybench.cluster.inventory import usable_cores, worker_counts
+    from raybench.engine.environment import visible_gpus
+
+    gpus, cores = len(visible_gpus()), usable_cores()
+    places, kind = (gpus, "GPU") if gpus else (cores, "CPU core")
+    return worker_counts(places), f"{places} {kind}{'' if places == 1 else 's'}"
+
+
+def _loaded(outs: list[Path], latest: bool = True) -> pd.DataFrame:
+    """The rows under `outs`; a file that cannot be read is one line on stderr."""
+    from raybench.results.load import load
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        frame = load(outs, latest=latest)
+    for warning in caught:
+        _tell(f"warning: {warning.message}")
+    return frame
+
+
+def _show_trial(outs: list[Path], asked: str, as_json: bool) -> None:
+    from raybench.report.find_trial import find_trial, traceback_file
+    from raybench.report.trial_page import trial_page
+
+    row = find_trial(_loaded(outs, latest=False), _loaded(outs), asked)
+    path = traceback_file(outs, row)
+    if as_json:
+        _print_json([row | {"traceback": path}])
+    else:
+        _print(trial_page(row, path, _width()))
+
+
+def _show_run(closed: RunClosed) -> None:
+    """The table of the trials that this command planned, and the next command."""
+    from raybench.report.run_lines import next_line, varying_axis
+    from raybench.report.tables import trial_table
+    from raybench.results.load import load
+
+    if not closed.outcomes:
+        _print(next_line(closed, None))
+        return
+    frame = load(closed.out)
+    mine = frame["sweep"].eq(closed.sweep) & frame["cluster"].eq(closed.cluster)
+    rows = frame[mine & frame["trial_id"].isin(closed.trial_ids)].sort_values("sweep_order", ignore_index=True)
+    _print("", trial_table(rows.head(TABLE_ROWS), _width()))
+    _print_left(len(rows) - TABLE_ROWS, f"raybench show {closed.out} --all")
+    _print("", next_line(closed, varying_axis(rows)))
+
+
+def _width() -> int:
+    from raybench.report.console import console_on
+
+    return console_on().width
+
+
+def _print(*parts: RenderableType) -> None:
+    from raybench.report.console import console_on
+
+    console = console_on()
+    for part in parts:
+        console.print(part, soft_wrap=isinstance(part, str))
+
+
+def _print_left(rows: int, command: str = "--all") -> None:
+    if rows > 0:
+        _print(f"... and {rows} more: {command} shows them, --json has every column")
+
+
+def _print_json(rows: Iterable[dict[str, object]]) -> None:
+    from raybench.report.json_lines import json_line
+
+    for row in rows:
+        sys.stdout.write(json_line(row) + "\n")
+
+
+def _print_frame(frame: pd.DataFrame) -> None:
+    from raybench.report.json_lines import json_lines
+
+    for line in json_lines(frame):
+        sys.stdout.write(line + "\n")
+
+
+def _complain(error: RaybenchError) -> None:
+    """A sweep's mistakes are lines already, made for editors to jump to; anything else is one line."""
+    _tell(str(error) if isinstance(error, SweepError) else f"error: {error}")
+
+
+def _tell(text: str) -> None:
+    from raybench.report.text import literal
+
+    sys.stderr.write(literal(text, lines=True) + "\n")
+
+
+def _flush() -> None:
+    """Write out what is left; a reader that has gone away (`| head`) must not be told at the interpreter's end."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,151 @@
+"""Which is faster, and by how much: equal work, put side by side along one or more axes, against one baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from raybench.errors import UsageError
+from raybench.judge.axes import Axis, ParsedConfigs, pairs_of, read_axes
+from raybench.judge.refusals import (
+    refuse_mixed_work,
+    refuse_nothing_in_common,
+    refuse_quick_against_full,
+    refuse_single_value,
+    refuse_unlike_devices,
+)
+from raybench.judge.sides import SIDE, sides_of, used_rows
+from raybench.measure.statistics import ratio_interval
+from raybench.results.configs import config_label
+
+FIGURES: Final = (
+    "samples_per_s", "tokens_per_s", "samples_per_s_per_gpu", "tokens_per_s_per_gpu", "tflops_per_gpu", "mfu",
+    "step_ms_mean", "step_ms_cv", "peak_memory_allocated_bytes", "peak_memory_reserved_bytes",
+    "peak_host_memory_bytes", "ratio", "ratio_low", "ratio_high",
+)  # fmt: skip
+_ENDED: Final = (
+    "outcome", "valid", "invalid_reasons", "warnings", "quality", "attempted", "repeats", "num_workers", "device_kind",
+    "gpu_model",
+)  # fmt: skip
+_RATES: Final = ("tokens_per_s", "samples_per_s")
+
+
+def compare(
+    frame: pd.DataFrame,
+    *,
+    by: str | Sequence[str] = "cluster",
+    baseline: str | None = None,
+    allow_quick: bool = False,
+    include_invalid: bool = False,
+) -> pd.DataFrame:
+    """Rows of `load`, paired on the work they did and put side by side along the axes that `by` names.
+
+    One row for each work and value: `work` (a label), a column a axis, `baseline` (whether it is the one), how its
+    attempts ended, the figures over its repeats (total work / total time), and `ratio`: its throughput over the
+    baseline's, in tokens where there are tokens, with a 95 % interval where both sides have repeats. No figures for
+    what failed, no ratio for what is not valid. `baseline` is a value of the axis (of each axis, joined by commas);
+    else the smallest number, the alphabetically first cluster, or the value that the sweep lists first.
+
+    Raises UsageError for an unknown axis or baseline, ComparisonError for what must not be compared.
+    """
+    configs = ParsedConfigs.of(frame)
+    axes = read_axes(by, frame, configs)
+    rows = _paired(frame, axes, configs)
+    refuse_single_value(axes, rows)
+    refuse_nothing_in_common(axes, rows, configs)
+    refuse_mixed_work(rows, configs)
+    base = _baseline(axes, baseline)
+    rows = rows if allow_quick else _best_quality(rows)
+    sides = sides_of(rows, include_invalid=include_invalid)
+    refuse_unlike_devices(sides)
+    if not allow_quick:
+        refuse_quick_against_full(sides)
+    used = rows[used_rows(rows, include_invalid)]
+    return _laid_out(_with_ratios(sides, used, base), axes, base)
+
+
+def _paired(frame: pd.DataFrame, axes: Sequence[Axis], configs: ParsedConfigs) -> pd.DataFrame:
+    """The rows that have a value on every axis, with `pair`, `value` (a number), `work`, `order` and `row`."""
+    named = frozenset(axis.name for axis in axes)
+    shape = [max(len(axis.levels), 1) for axis in axes]
+    placed = np.all([axis.codes >= 0 for axis in axes], axis=0)
+    codes = [np.maximum(axis.codes, 0) for axis in axes]
+    rows: pd.DataFrame = frame.assign(
+        pair=pairs_of(frame, axes, configs),
+        value=np.ravel_multi_index(codes, shape),
+        work=configs.spread([config_label(config, without=named) for config in configs.configs]),
+        row=np.arange(len(frame)),
+    )[placed]
+    rows["order"] = rows.groupby("pair", sort=False)["sweep_order"].transform("min").astype("int64")
+    return rows
+
+
+def _best_quality(rows: pd.DataFrame) -> pd.DataFrame:
+    """Where a work was measured in full, the quick look before it no longer counts."""
+    full = rows["quality"].eq("full") & rows["outcome"].eq("ok")
+    best: pd.DataFrame = rows[~full.groupby([rows[key] for key in SIDE]).transform("any") | rows["quality"].eq("full")]
+    return best
+
+
+def _baseline(axes: Sequence[Axis], asked: str | None) -> int:
+    """The baseline's `value`. Each axis' levels are in order, so by default it is the first of each."""
+    texts: Sequence[str | None] = [None] * len(axes)
+    if asked is not None:
+        texts = [text.strip() for text in asked.split(",")] if len(axes) > 1 else [asked]
+        if len(texts) != len(axes):
+            raise UsageError(f"--baseline {asked}: give one value for each of {', '.join(axis.name for axis in axes)}")
+    codes = [_level(axis, text) for axis, text in zip(axes, texts, strict=True)]
+    return int(np.ravel_multi_index(codes, [len(axis.levels) for axis in axes]))
+
+
+def _level(axis: Axis, asked: str | None) -> int:
+    if asked is None:
+        return 0
+    names = [str(level) for level in axis.levels]
+    if asked not in names:
+        raise UsageError(f"--baseline {asked}: no such {axis.name}; there are {', '.join(names)}")
+    return names.index(asked)
+
+
+def _with_ratios(sides: pd.DataFrame, used: pd.DataFrame, base: int) -> pd.DataFrame:
+    """`ratio`, `ratio_low`, `ratio_high` of each side that may be compared, against its pair's baseline."""
+    sides = sides.reset_index()
+    sides["baseline"] = sides["value"].eq(base)
+    rate = sides["tokens_per_s"].fillna(sides["samples_per_s"])
+    of_base = rate[sides["baseline"] & sides["comparable"]]
+    of_base.index = pd.Index(sides.loc[of_base.index, "pair"])
+    sides["ratio"] = (rate / sides["pair"].map(of_base)).where(sides["comparable"])
+    sides["ratio_low"] = sides["ratio_high"] = np.nan
+    _add_intervals(sides, used, base)
+    return sides
+
+
+def _add_intervals(sides: pd.DataFrame, used: pd.DataFrame, base: int) -> None:
+    """Intervals where both sides have repeats; the baseline against itself has none."""
+    wanted = sides.index[sides["ratio"].notna() & ~sides["baseline"] & sides["repeats"].gt(1)]
+    if wanted.empty:
+        return
+    rates = used["tokens_per_s"].fillna(used["samples_per_s"]).astype("float64")
+    repeats = {key: group.to_list() for key, group in rates.groupby([used[key] for key in SIDE], sort=False)}
+    for index, pair, value in sides.loc[wanted, SIDE].itertuples():
+        interval = ratio_interval(repeats[pair, value], repeats[pair, base])
+        if interval is not None:
+            sides.loc[index, ["ratio_low", "ratio_high"]] = (interval.low, interval.high)
+
+
+def _laid_out(sides: pd.DataFrame, axes: Sequence[Axis], base: int) -> pd.DataFrame:
+    """In the order of the sweep, each work's baseline first; figures as nullable numbers."""
+    sides["baseline_first"] = sides["value"].ne(base)
+    ordered = sides.sort_values(["order", "work", "pair", "baseline_first", "value"], ignore_index=True)
+    codes = np.unravel_index(ordered["value"].to_numpy(), [len(axis.levels) for axis in axes])
+    values: dict[str, Any] = {
+        axis.name: [axis.levels[code] for code in places] for axis, places in zip(axes, codes, strict=True)
+    }
+    figures = ordered[list(FIGURES)].astype("Float64")
+    ended = ordered[[name for name in _ENDED if name not in values]]
+    parts = [ordered[["work", "pair"]], pd.DataFrame(values), ordered[["baseline"]], ended, figures]
+    laid_out: pd.DataFrame = pd.concat(parts, axis=1)
+    return laid_out

@@ -1,0 +1,104 @@
+"""A table as data: header, key, formatter. Rendering knows nothing of what the columns are about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
+from rich.table import Table
+from rich.text import Text
+
+from raybench.report.numbers import is_null
+from raybench.report.text import NULL, literal
+
+Row = Mapping[str, Any]
+GAP = 2
+ALWAYS = 0
+
+
+def as_text(value: Any) -> str:
+    """Any value as its `str`, on one line."""
+    return NULL if is_null(value) else literal(str(value))
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One column as shown: `show` makes a cell of the value at `key` (of the row for `of_row`); `header` has the unit.
+
+    `priority` `ALWAYS` never goes; where a table is too wide the highest goes first. `style` colours a cell by its
+    row. A column of which every cell is empty is left out; `if_varied`: one whose cells are all equal, too.
+    """
+
+    header: str
+    key: str
+    show: Callable[[Any], str] = as_text
+    align: Literal["left", "right"] = "right"
+    priority: int = ALWAYS
+    style: Callable[[Row], str] | None = None
+    of_row: bool = False
+    if_varied: bool = False
+
+    def text(self, row: Row) -> str:
+        """The cell of a row."""
+        return literal(self.show(row if self.of_row else row.get(self.key)))
+
+
+@dataclass(frozen=True)
+class Filled:
+    """A column with its cells."""
+
+    column: Shown
+    cells: tuple[str, ...]
+
+    @property
+    def width(self) -> int:
+        """Terminal cells it takes."""
+        return max(map(cell_len, (self.column.header, *self.cells)))
+
+    @property
+    def says_something(self) -> bool:
+        """Whether a reader would miss it."""
+        if self.column.priority == ALWAYS and not self.column.if_varied:
+            return True
+        different = set(self.cells)
+        return bool(different - {NULL, ""}) and not (self.column.if_varied and len(different) == 1)
+
+
+def table(columns: Sequence[Shown], rows: Sequence[Row], width: int) -> Table:
+    """The rows as a rich table of at most `width` cells: whole columns go rather than that a figure is cut.
+
+    What is left and still too wide loses the end of its text columns, never of a number.
+    """
+    fitting = fit([Filled(column, tuple(column.text(row) for row in rows)) for column in columns], width)
+    drawn = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, GAP, 0, 0), show_edge=False, header_style="bold")
+    for filled in fitting:
+        number = filled.column.align == "right"
+        drawn.add_column(
+            Text(filled.column.header),
+            justify=filled.column.align,
+            no_wrap=True,
+            overflow="ellipsis",
+            min_width=filled.width if number else min(filled.width, 8),
+        )
+    for index, row in enumerate(rows):
+        drawn.add_row(*(_cell(filled, index, row) for filled in fitting))
+    return drawn
+
+
+def fit(filled: Iterable[Filled], width: int) -> list[Filled]:
+    """The columns that say something, less the least important ones where they do not all fit."""
+    kept = [column for column in filled if column.says_something]
+    while sum(column.width + GAP for column in kept) - GAP > width:
+        last = max(kept, key=lambda column: column.column.priority)
+        if last.column.priority == ALWAYS:
+            break
+        kept.remove(last)
+    return kept
+
+
+def _cell(filled: Filled, index: int, row: Row) -> Text:
+    style = filled.column.style(row) if filled.column.style else ""
+    return Text(filled.cells[index], style=style)

@@ -1,0 +1,86 @@
+"""Figures as a person reads them: three or four significant digits, thin grouping, the unit in the header."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from raybench.report.text import NULL
+
+GROUP = "\u202f"     # narrow no-break space, as ISO 80000 groups digits; never a comma, which some read as a point
+
+
+def is_null(value: Any) -> bool:
+    """None, NaN and pandas' NA are all one thing to a reader."""
+    return value is None or value is not value or type(value).__name__ in {"NAType", "NaTType"}
+
+
+def count(value: Any) -> str:
+    """A whole number: `3 502 592`."""
+    return NULL if is_null(value) else f"{int(value):,}".replace(",", GROUP)
+
+
+def significant(value: Any, digits: int = 4) -> str:
+    """`41 823`, `1 234`, `12.35`, `0.01234`; digits before the point are never rounded away."""
+    if is_null(value):
+        return NULL
+    number = float(value)
+    if not math.isfinite(number):
+        return str(number)
+    if number == 0:
+        return "0"
+    magnitude = math.floor(math.log10(abs(number)))
+    if magnitude < -4:
+        return f"{number:.{digits - 1}e}"
+    rounded = round(number, digits - 1 - magnitude)
+    decimals = max(digits - 1 - math.floor(math.log10(abs(rounded))), 0)
+    return f"{number:,.{decimals}f}".replace(",", GROUP)
+
+
+def three(value: Any) -> str:
+    """Three significant digits."""
+    return significant(value, 3)
+
+
+def percent(value: Any) -> str:
+    """A ratio of 0..1 as a percentage without its sign: `39.5`, `0.4`."""
+    return NULL if is_null(value) else f"{100 * float(value):.1f}"
+
+
+def gib(value: Any) -> str:
+    """Bytes as GiB."""
+    return NULL if is_null(value) else significant(float(value) / 2**30, 3)
+
+
+def seconds(value: Any) -> str:
+    """A duration with its unit: `0.8 s`, `38 s`, `2m03s`, `1h04m`."""
+    if is_null(value):
+        return NULL
+    number = float(value)
+    if number < 9.95:
+        return f"{number:.1f} s"
+    whole = round(number)
+    if whole < 60:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    return f"{minutes}m{rest:02d}s" if minutes < 60 else f"{minutes // 60}h{minutes % 60:02d}m"
+
+
+def spread(low: Any, high: Any, middle: Any) -> str:
+    """An interval as what it reaches to each side: `±0.4 %`; empty where there is none."""
+    if is_null(low) or is_null(high) or is_null(middle) or not middle:
+        return ""
+    return f"±{100 * (float(high) - float(low)) / 2 / float(middle):.1f} %"
+
+
+def ratio(value: Any, low: Any = None, high: Any = None) -> str:
+    """`1.93x [1.90, 1.96]`; the interval only where there is one."""
+    if is_null(value):
+        return NULL
+    told = f"{_ratio(float(value))}x"
+    return told if is_null(low) or is_null(high) else f"{told} [{_ratio(float(low))}, {_ratio(float(high))}]"
+
+
+def _ratio(value: float) -> str:
+    """Two decimals say 1 % where ratios are near 1; further away, three digits do."""
+    return f"{value:.2f}" if 0.1 <= value < 10 else significant(value, 3)

@@ -1,0 +1,47 @@
+"""What a sweep would run, in words: the lines above the table of `plan`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from rich.text import Text
+
+from raybench.report.tables import counted
+from raybench.report.text import literal
+
+
+class Planned(Protocol):
+    """The plan of a sweep, as far as it is told here (`spec.plan.Plan`)."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def question(self) -> str: ...
+    @property
+    def trials(self) -> Sequence[Any]: ...
+    @property
+    def warnings(self) -> Sequence[str]: ...
+    @property
+    def repeats(self) -> int: ...
+    @property
+    def num_configs(self) -> int: ...
+    @property
+    def num_groups(self) -> int: ...
+    @property
+    def max_workers(self) -> int: ...
+
+
+def plan_text(plan: Planned, machine: str | None) -> list[Text]:
+    """Question, counts, warnings. `machine` is what `num_workers: auto` was resolved against, if it was."""
+    configs = counted(plan.num_configs, "config")
+    repeats = f" x {counted(plan.repeats, 'repeat')}" if plan.repeats > 1 else ""
+    groups = f"{counted(plan.num_groups, 'worker group')} of at most {counted(plan.max_workers, 'worker')}"
+    lines = [
+        Text.assemble((f"sweep {literal(plan.name)}", "bold"), f"  {literal(plan.question)}"),
+        Text(f"{counted(len(plan.trials), 'trial')} ({configs}{repeats}) in {groups}"),
+    ]
+    if machine is not None:
+        lines.append(Text(f"num_workers: auto stands for this machine's {machine} here, for the cluster's in a run"))
+    lines += [Text(f"⚠ {literal(warning)}", style="yellow") for warning in plan.warnings]
+    return [*lines, Text("")]

@@ -1,0 +1,183 @@
+"""What a person sees while a run goes on: one live display on a terminal, plain lines elsewhere.
+
+On a terminal the lines of finished trials scroll by above a bar that stays. Elsewhere (a job's log, a pipe) there is a
+line a trial, and a heartbeat that comes less and less often, so that a long trial does not look like a dead one and
+a log stays short.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from raybench.record.run import RunClosed, RunOpened, TrialStarted
+from raybench.record.trial import Trial
+from raybench.report.eta import Ended, time_left_s
+from raybench.report.numbers import count, is_null, seconds
+from raybench.report.run_lines import closing_line, opening_lines, trial_line
+from raybench.report.text import literal, shortened
+
+HEARTBEAT_S = 30.0
+MAX_LINE = 200
+REDRAWS_A_SECOND = 2          # each one takes time from a benchmark that may share the driver's cores
+INTERRUPTED = 130
+
+
+class Progress:
+    """How far a run is: counts and times, nothing drawn. Times are seconds of one monotonic clock."""
+
+    def __init__(self, to_run: int, groups: int | None, now_s: float) -> None:
+        self.to_run, self.groups, self.opened_s = to_run, groups, now_s
+        self.ended: list[Ended] = []
+        self.running: TrialStarted | None = None
+        self.started_s = now_s
+        self.groups_opened = 0
+
+    def start(self, trial: TrialStarted, now_s: float) -> None:
+        """A trial begins."""
+        self.running, self.started_s = trial, now_s
+        self.groups_opened += trial.opens_group
+
+    def end(self, trial: Trial, now_s: float) -> float:
+        """It ended; how long it took by this clock."""
+        duration_s = now_s - self.started_s
+        known = [trial.placement_s, trial.worker_start_s]
+        startup_s = min(sum(part for part in known if not is_null(part) and part is not None), duration_s)
+        opened = self.running is not None and self.running.opens_group
+        self.ended.append(Ended(duration_s, startup_s, opened))
+        self.running = None
+        return duration_s
+
+    def left_s(self, now_s: float) -> float | None:
+        """Seconds left, None while unknown."""
+        groups_left = None if self.groups is None else max(self.groups - self.groups_opened, 0)
+        running_s = now_s - self.started_s if self.running else 0.0
+        trials_left = max(self.to_run - len(self.ended), 0)
+        return time_left_s(self.ended, trials_left=trials_left, groups_left=groups_left, running_s=running_s)
+
+    def status(self, now_s: float) -> str:
+        """`3 of 10 done · running [ 4/16] encdec ... for 12 s · about 2m03s left`."""
+        parts = [f"{count(len(self.ended))} of {count(self.to_run)} done"]
+        if self.running is not None:
+            starting = ", with a new worker group" if self.running.opens_group else ""
+            label = shortened(literal(self.running.label), 60)
+            ran = seconds(now_s - self.started_s)
+            parts.append(f"running [{self.running.position}/{self.running.planned}] {label} for {ran}{starting}")
+        left_s = self.left_s(now_s)
+        parts.append("time left unknown yet" if left_s is None else f"about {seconds(left_s)} left")
+        return " · ".join(parts)
+
+
+class ProgressDisplay:
+    """An `Observer` that shows a run on a console. `clock` gives monotonic seconds."""
+
+    def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
+        self._console, self._clock = console, clock
+        self._lock = threading.RLock()
+        self._progress: Progress | None = None
+        self._live: Live | None = None
+        self._beat_at_s = self._beat_every_s = 0.0
+        self._over = threading.Event()
+        self._broken = False
+
+    # -- the run tells -----------------------------------------------------------------------------------------------
+
+    def opened(self, run: RunOpened) -> None:
+        """The first lines, and the display."""
+        with self._lock:
+            self._progress = Progress(run.to_run, run.groups, self._clock())
+            for line in opening_lines(run):
+                self._say(line)
+            if not run.to_run:
+                return
+            if self._console.is_terminal:
+                self._live = Live(
+                    console=self._console, get_renderable=self._bar, refresh_per_second=REDRAWS_A_SECOND, transient=True
+                )
+                self._live.start()
+            else:
+                threading.Thread(target=self._beat_until_over, name="raybench-heartbeat", daemon=True).start()
+
+    def trial_started(self, trial: TrialStarted) -> None:
+        """Known to the bar and the heartbeat; no line of its own."""
+        with self._lock:
+            assert self._progress is not None
+            now_s = self._clock()
+            self._progress.start(trial, now_s)
+            self._beat_every_s = HEARTBEAT_S
+            self._beat_at_s = now_s + HEARTBEAT_S
+
+    def trial_ended(self, trial: Trial, label: str, position: int) -> None:
+        """One line."""
+        with self._lock:
+            assert self._progress is not None
+            planned = self._progress.running.planned if self._progress.running else self._progress.to_run
+            duration_s = self._progress.end(trial, self._clock())
+            self._say(trial_line(trial, label, position, planned, duration_s))
+
+    def notice(self, text: str) -> None:
+        """Something a person should know, whenever it comes up."""
+        with self._lock:
+            self._say(Text(literal(text), style="yellow"))
+
+    def closed(self, run: RunClosed) -> None:
+        """The display goes, one line stays; told of an interruption, also how to go on."""
+        self._over.set()
+        with self._lock:
+            if self._live is not None:
+                self._live.stop()
+                self._live = None
+            self._say(closing_line(run))
+            if run.exit_code == INTERRUPTED:
+                self._say(Text(f"interrupted; to go on:  {literal(run.continue_command)}"), cut=False)
+            self._flush()
+
+    # -- what is shown -----------------------------------------------------------------------------------------------
+
+    def beat(self) -> None:
+        """Say that the run is alive, if that is due: after 30 s of a trial, then each time twice as long."""
+        with self._lock:
+            now_s = self._clock()
+            if self._progress is None or self._progress.running is None or now_s < self._beat_at_s:
+                return
+            self._beat_every_s *= 2
+            self._beat_at_s = now_s + self._beat_every_s
+            self._say(Text(self._progress.status(now_s), style="dim"))
+
+    def _beat_until_over(self) -> None:
+        while not self._over.wait(HEARTBEAT_S / 10):
+            self.beat()
+
+    def _bar(self) -> Group:
+        # Called by rich's own thread; it only reads, and a number that is one trial old is redrawn half a second later.
+        progress = self._progress
+        assert progress is not None
+        bar = Table.grid(padding=(0, 1, 0, 0))
+        bar.add_row(
+            ProgressBar(total=progress.to_run, completed=len(progress.ended), width=30),
+            Text(progress.status(self._clock()), no_wrap=True, overflow="ellipsis"),
+        )
+        return Group("", bar)
+
+    def _say(self, line: Text, cut: bool = True) -> None:
+        """One line. A reader that has gone away (`| head`) does not end the run."""
+        if cut and not self._console.is_terminal:
+            line.truncate(MAX_LINE, overflow="ellipsis")
+        if self._broken:
+            return
+        try:
+            self._console.print(line, soft_wrap=not self._console.is_terminal)
+            self._flush()
+        except BrokenPipeError:
+            self._broken = True
+
+    def _flush(self) -> None:
+        if not self._broken:
+            self._console.file.flush()

@@ -1,0 +1,190 @@
+"""The tables of the terminal, each a list of columns over rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import pandas as pd
+from rich.table import Table
+
+from raybench.report.columns import Row, Shown, table
+from raybench.report.numbers import GROUP, count, gib, is_null, percent, ratio, significant, spread, three
+from raybench.report.status import notes, outcome_style, told_outcome
+from raybench.report.text import NULL
+from raybench.results.configs import config_label, parsed
+
+SHORT_ID: Final = 8      # characters of `trial_uid`: enough to find a row by
+_LEFT: Final[Mapping[str, Any]] = {"align": "left"}
+
+
+def _interval(row: Row) -> str:
+    return spread(row["samples_per_s_ci_low"], row["samples_per_s_ci_high"], row["samples_per_s"])
+
+
+def _speed_columns(per: str) -> tuple[Shown, ...]:
+    return (
+        Shown("tokens/s", "tokens_per_s", significant, priority=2),
+        Shown(f"samples/s/{per}", "samples_per_s_per_gpu", significant, priority=7),
+        Shown(f"TFLOP/s/{per}", "tflops_per_gpu", three, priority=4),
+        Shown("MFU %", "mfu", percent, priority=3),
+        Shown("step ms", "step_ms_mean", significant, priority=1),
+        Shown("CV %", "step_ms_cv", percent, priority=3),
+    )
+
+
+_MEMORY: Final = (
+    Shown("GPU GiB", "peak_memory_reserved_bytes", gib, priority=5),
+    Shown("host GiB", "peak_host_memory_bytes", gib, priority=9),
+)
+
+
+def _trial_columns(per: str) -> tuple[Shown, ...]:
+    return (
+        Shown("id", "short_id", **_LEFT, style=lambda row: "dim"),
+        Shown("cluster", "cluster", **_LEFT, priority=1, if_varied=True),
+        Shown("sweep", "sweep", **_LEFT, priority=2, if_varied=True),
+        Shown("trial", "label", **_LEFT),
+        Shown("repeat", "repeat", count, priority=2, if_varied=True),
+        Shown("samples/s", "samples_per_s", significant, style=lambda row: "bold"),
+        Shown("", "", _interval, priority=6, of_row=True),
+        *_speed_columns(per),
+        Shown("data wait %", "data_stall_fraction", percent, priority=6),
+        *_MEMORY,
+        Shown("overhead s", "overhead_s", three, priority=8),
+        Shown("outcome", "", told_outcome, **_LEFT, of_row=True, style=outcome_style),
+        Shown("notes", "", notes, **_LEFT, of_row=True, priority=4, style=lambda row: "yellow"),
+    )
+
+
+def trial_rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows of `load`, each with `label` and `short_id`."""
+    labels = {text: config_label(parsed(str(text))) for text in frame["config"].unique()}
+    rows = frame.to_dict("records")
+    return [
+        {str(name): value for name, value in row.items()}
+        | {"label": labels[row["config"]], "short_id": str(row["trial_uid"])[:SHORT_ID]}
+        for row in rows
+    ]
+
+
+def trial_table(frame: pd.DataFrame, width: int) -> Table:
+    """One line a row of `load`."""
+    return table(_trial_columns(_per(frame["device_kind"])), trial_rows(frame), width)
+
+
+def compare_table(compared: pd.DataFrame, width: int) -> Table:
+    """The result of `judge.compare`: works one under the other, each named once."""
+    axes = axes_of(compared)
+    columns = (
+        Shown("work", "shown_work", **_LEFT),
+        *(Shown(axis, axis, _axis_value, **_LEFT) for axis in axes),
+        Shown("samples/s", "samples_per_s", significant),
+        *_speed_columns(_per(compared["device_kind"])),
+        *_MEMORY,
+        Shown("repeats", "repeats", count, priority=5, if_varied=True),
+        Shown("ratio", "", _ratio, of_row=True, style=_ratio_style),
+        Shown("notes", "", _compare_notes, **_LEFT, of_row=True, priority=1, style=lambda row: "yellow"),
+    )
+    return table(columns, _named_once(compared), width)
+
+
+def axes_of(compared: pd.DataFrame) -> list[str]:
+    """The axes of a comparison: its columns between `pair` and `baseline`."""
+    names = [str(name) for name in compared.columns]
+    return names[names.index("pair") + 1 : names.index("baseline")]
+
+
+def _named_once(compared: pd.DataFrame) -> list[dict[str, Any]]:
+    repeated = compared["pair"].eq(compared["pair"].shift())
+    shown = compared.assign(shown_work=compared["work"].mask(repeated, ""))
+    return [{str(name): value for name, value in row.items()} for row in shown.to_dict("records")]
+
+
+def _axis_value(value: Any) -> str:
+    return NULL if is_null(value) else str(value)
+
+
+def _ratio(row: Row) -> str:
+    if row["baseline"]:
+        return "baseline" if not is_null(row["ratio"]) else NULL
+    return ratio(row["ratio"], row["ratio_low"], row["ratio_high"])
+
+
+def _ratio_style(row: Row) -> str:
+    if row["baseline"] or is_null(row["ratio"]):
+        return "dim"
+    low, high = (row["ratio"] if is_null(row[end]) else row[end] for end in ("ratio_low", "ratio_high"))
+    return "bold green" if low > 1 else "bold red" if high < 1 else "bold"
+
+
+def _compare_notes(row: Row) -> str:
+    told = [] if told_outcome(row) == "ok" else [told_outcome(row)]
+    if 0 < row["repeats"] < row["attempted"]:
+        told.append(f"{row['repeats']} of {row['attempted']} repeats")
+    return ", ".join([*told, *filter(None, [notes(row)])])
+
+
+def _giga(value: Any) -> str:
+    return NULL if is_null(value) else significant(float(value) / 1e9)
+
+
+_PLAN: Final = (
+    Shown("#", "position", count),
+    Shown("trial", "label", **_LEFT),
+    Shown("repeat", "repeat", count, if_varied=True),
+    Shown("workers", "num_workers", count, priority=1),
+    Shown("parameters", "parameters", count, priority=2),
+    Shown("GFLOP/step", "model_flops_per_step", _giga, priority=3),
+    Shown("steps", "steps", priority=4),
+    Shown("memory GiB/worker", "memory_bytes", gib, priority=1),
+)
+
+
+def plan_table(rows: Sequence[Row], width: int) -> Table:
+    """Planned trials, as `workloads.planned` describes them."""
+    return table(_PLAN, rows, width)
+
+
+_WORKLOADS: Final = (
+    Shown("workload", "workload", **_LEFT),
+    Shown("preset", "preset", **_LEFT),
+    Shown("shape", "shape", **_LEFT, priority=2),
+    Shown("parameters", "parameters", count),
+    Shown("GFLOP/sample", "flops_per_sample", _giga),
+    Shown("at seq_len", "seq_len", count, priority=3),
+    Shown("phase", "phase", priority=4),
+    Shown("from", "origin", **_LEFT, priority=1),
+)
+
+
+def workload_table(rows: Sequence[Row], width: int) -> Table:
+    """Workloads and their presets."""
+    return table(_WORKLOADS, rows, width)
+
+
+_COLUMNS: Final = (
+    Shown("table", "table", **_LEFT),
+    Shown("column", "name", **_LEFT, style=lambda row: "bold"),
+    Shown("type", "kind", **_LEFT),
+    Shown("unit", "unit", **_LEFT),
+    Shown("null", "null", **_LEFT, priority=1),
+    Shown("over ranks", "over_ranks", **_LEFT, priority=2),
+    Shown("meaning", "meaning", **_LEFT),
+)
+
+
+def column_table(rows: Sequence[Row], width: int) -> Table:
+    """The columns of the results' tables."""
+    return table(_COLUMNS, rows, width)
+
+
+def _per(device_kinds: Iterable[Any]) -> str:
+    """Whose share a per-worker figure is: a GPU's, unless there are CPU rows only."""
+    known = {kind for kind in device_kinds if not is_null(kind)}
+    return "worker" if known == {"cpu"} else "GPU"
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 trial`, `16 trials`, `10 000 trials`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}".replace(",", GROUP)

@@ -1,0 +1,34 @@
+"""Text from outside (names, notes, errors) prints literally: it can neither move the cursor nor colour a table."""
+
+from __future__ import annotations
+
+import re
+
+from rich.text import Text
+
+NULL = "–"
+_COLOURS = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
+
+
+def literal(text: str, *, lines: bool = False) -> str:
+    """`text` without colour sequences, control and direction characters; on one line unless `lines`."""
+    plain = _COLOURS.sub("", text.replace("\r\n", "\n"))
+    return "".join(_kept(char, lines) for char in plain).strip()
+
+
+def _kept(char: str, lines: bool) -> str:
+    if char == "\n" and lines:
+        return char
+    if char.isprintable():
+        return char
+    return " " if char.isspace() else ""
+
+
+def shortened(text: str, width: int) -> str:
+    """At most `width` characters, the end replaced by an ellipsis."""
+    return text if len(text) <= width else f"{text[: max(width - 1, 0)].rstrip()}…"
+
+
+def cell(text: str, style: str = "") -> Text:
+    """A piece of output that rich takes as it is: no markup is looked for in it."""
+    return Text(literal(text), style=style)

@@ -1,0 +1,187 @@
+"""Everything about one trial, on one page: what was asked, what ran, what came out, and where the rest lies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from raybench.judge.meanings import meaning
+from raybench.report.columns import Shown, as_text, table
+from raybench.report.numbers import count, gib, is_null, percent, seconds, significant, spread
+from raybench.report.status import names, outcome_style, told_outcome
+from raybench.report.text import cell, literal
+from raybench.results.configs import config_label, flattened, parsed
+
+Line = tuple[str, str, Callable[[Any], str]]
+
+
+def _with_unit(unit: str, show: Callable[[Any], str] = significant) -> Callable[[Any], str]:
+    return lambda value: f"{show(value)} {unit}"
+
+
+_SPEED: Final[Sequence[Line]] = (
+    ("samples/s", "samples_per_s", significant),
+    ("tokens/s", "tokens_per_s", significant),
+    ("steps/s", "steps_per_s", significant),
+    ("samples/s per worker", "samples_per_s_per_gpu", significant),
+    ("tokens/s per worker", "tokens_per_s_per_gpu", significant),
+    ("TFLOP/s per worker", "tflops_per_gpu", significant),
+    ("MFU", "mfu", _with_unit("%", percent)),
+    ("MFU, causal attention", "mfu_causal", _with_unit("%", percent)),
+    ("measured for", "measured_s", seconds),
+    ("warm-up steps", "warmup_steps", count),
+    ("measured steps", "measured_steps", count),
+    ("measured samples", "measured_samples", count),
+    ("measured tokens", "measured_tokens", count),
+)
+_WORK: Final[Sequence[Line]] = (
+    ("parameters", "parameters", count),
+    ("FLOPs a step", "model_flops_per_step", significant),
+    ("FLOPs a step, causal", "model_flops_causal_per_step", significant),
+)
+_RAN: Final[Sequence[Line]] = (
+    ("device", "device_kind", as_text),
+    ("GPU", "gpu_model", as_text),
+    ("workers", "world_size", count),
+    ("nodes", "num_nodes", count),
+    ("CPU threads a worker", "cpu_threads", count),
+    ("precision", "effective_precision", as_text),
+    ("strategy", "effective_strategy", as_text),
+    ("attention", "effective_attention", as_text),
+    ("backend", "backend", as_text),
+    ("trials before it in its group", "group_trial_index", count),
+    ("Ray found by", "ray_address_source", as_text),
+    ("torch", "torch_version", as_text),
+    ("Ray", "ray_version", as_text),
+    ("CUDA", "cuda_version", as_text),
+    ("driver", "driver_version", as_text),
+    ("raybench", "raybench_version", as_text),
+)
+_DATA: Final[Sequence[Line]] = (
+    ("waited for batches", "data_wait_s", _with_unit("s")),
+    ("share of the window", "data_stall_fraction", _with_unit("%", percent)),
+    ("first batch after", "first_batch_s", _with_unit("s")),
+    ("samples dropped", "samples_dropped", count),
+)
+_MEMORY: Final[Sequence[Line]] = (
+    ("GPU, allocated", "peak_memory_allocated_bytes", _with_unit("GiB", gib)),
+    ("GPU, reserved", "peak_memory_reserved_bytes", _with_unit("GiB", gib)),
+    ("host", "peak_host_memory_bytes", _with_unit("GiB", gib)),
+    ("GPU utilisation", "gpu_utilization_mean", _with_unit("%", percent)),
+    ("power of a GPU", "power_mean_w", _with_unit("W")),
+    ("energy of all GPUs", "energy_j", _with_unit("J")),
+)
+_LEDGER: Final[Sequence[Line]] = (
+    ("placement", "placement_s", _with_unit("s")),
+    ("worker start", "worker_start_s", _with_unit("s")),
+    ("data preparation", "prepare_s", _with_unit("s")),
+    ("build", "build_s", _with_unit("s")),
+    ("warm-up", "warmup_s", _with_unit("s")),
+    ("measured", "measured_s", _with_unit("s")),
+    ("teardown", "teardown_s", _with_unit("s")),
+    ("hand-off", "handoff_s", _with_unit("s")),
+    ("all of it", "wall_s", _with_unit("s")),
+    ("overhead (all but warm-up and measured)", "overhead_s", _with_unit("s")),
+    ("compile", "compile_s", _with_unit("s")),
+)
+_STEP_COLUMNS: Final = (
+    Shown("unit", "unit", align="left"),
+    *(Shown(name, name, significant) for name in ("mean", "std", "min", "p50", "p95", "p99", "max")),
+)
+_NOT_SETTINGS: Final = ("model", "model_name")
+
+
+def trial_page(row: Mapping[str, Any], traceback: str | None, width: int) -> Group:
+    """The page of one row of `load`; `traceback` is the path of its traceback's file, if there is one."""
+    config = parsed(str(row["config"]))
+    settings = {name: value for name, value in config.items() if name not in _NOT_SETTINGS}
+    shape = config.get("model", {})
+    parts: list[RenderableType] = [
+        _title(row, config),
+        *_section("Why it ended so", _error(row, traceback)),
+        *_section("What to know", ((name, meaning(name) or "") for name in _named(row))),
+        *_section("Speed", _lines(row, _SPEED), after=_interval(row)),
+        *_steps(row, width),
+        *_section("Work", [*_given(shape), *_lines(row, _WORK)]),
+        *_section("Asked", _given(settings)),
+        *_section("Ran", _lines(row, _RAN)),
+        *_section("Data", _lines(row, _DATA)),
+        *_section("Memory and power", _lines(row, _MEMORY)),
+        *_section("Where the time went", _lines(row, _LEDGER)),
+        *_section("Identity", _identity(row)),
+    ]
+    return Group(*parts)
+
+
+def _title(row: Mapping[str, Any], config: Mapping[str, Any]) -> Text:
+    return Text.assemble(
+        (literal(config_label(config)), "bold"), "   ", (told_outcome(row), f"bold {outcome_style(row)}")
+    )
+
+
+def _named(row: Mapping[str, Any]) -> list[str]:
+    return [*names(row["invalid_reasons"]), *names(row["warnings"])]
+
+
+def _error(row: Mapping[str, Any], traceback: str | None) -> Iterator[tuple[str, str]]:
+    for label, key in (("error", "error_type"), ("on rank", "error_rank"), ("on host", "error_host")):
+        if not is_null(row[key]):
+            yield label, str(row[key])
+    if not is_null(row["error_text"]):
+        yield "text", literal(str(row["error_text"]), lines=True)
+    if traceback is not None:
+        yield "traceback", traceback
+
+
+def _interval(row: Mapping[str, Any]) -> dict[str, str]:
+    reach = spread(row["samples_per_s_ci_low"], row["samples_per_s_ci_high"], row["samples_per_s"])
+    return {"samples/s": f"{reach} (95 %)"} if reach else {}
+
+
+def _steps(row: Mapping[str, Any], width: int) -> Iterator[RenderableType]:
+    """Statistics of the slowest rank's measured steps, in milliseconds and in seconds."""
+    if is_null(row["step_ms_mean"]):
+        return
+    in_ms = {column.key: row[f"step_ms_{column.key}"] for column in _STEP_COLUMNS[1:]}
+    in_s = {key: None if is_null(value) else value / 1e3 for key, value in in_ms.items()}
+    yield from ("", Text("Step time", style="bold cyan"))
+    yield Padding(table(_STEP_COLUMNS, [{"unit": "ms", **in_ms}, {"unit": "s", **in_s}], width - 2), (0, 0, 0, 2))
+    yield Padding(Text(f"CV {percent(row['step_ms_cv'])} %"), (0, 0, 0, 2))
+
+
+def _given(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
+    return [(name, str(value)) for name, value in flattened(settings) if value is not None]
+
+
+def _lines(row: Mapping[str, Any], lines: Iterable[Line]) -> list[tuple[str, str]]:
+    return [(label, show(row[key])) for label, key, show in lines if not is_null(row[key])]
+
+
+def _identity(row: Mapping[str, Any]) -> list[tuple[str, str]]:
+    keys = (
+        "trial_id", "trial_uid", "attempt", "repeat", "sweep", "sweep_run_id", "cluster", "started_at", "work_key",
+        "quality", "tags", "note",
+    )  # fmt: skip
+    return [(key, str(row[key])) for key in keys if not is_null(row[key])]
+
+
+def _section(
+    title: str, lines: Iterable[tuple[str, str]], after: Mapping[str, str] | None = None
+) -> Iterator[RenderableType]:
+    """A heading and its lines, or nothing where there are none. `after` puts a word behind a line."""
+    shown = list(lines)
+    if not shown:
+        return
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(no_wrap=True, min_width=24)
+    grid.add_column(overflow="fold")
+    for label, text in shown:
+        behind = f"  {after[label]}" if after and label in after else ""
+        grid.add_row(cell(label, "dim"), Text(literal(text, lines=True) + behind))
+    yield from ("", Text(title, style="bold cyan"))
+    yield Padding(grid, (0, 0, 0, 2))

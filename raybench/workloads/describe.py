@@ -1,0 +1,77 @@
+"""Planned trials and presets with what they amount to, as rows for a table. Imports no torch."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from raybench.measure.counts import Counts
+from raybench.spec.config import TrialConfig
+from raybench.spec.expand import expand
+from raybench.spec.reader import sweep_from_bytes
+from raybench.spec.trial import PlannedTrial
+from raybench.workloads.base import Workload
+from raybench.workloads.registry import workload, workloads
+
+
+def planned_row(trial: PlannedTrial) -> dict[str, Any]:
+    """A planned trial with its counts. `memory_bytes` estimates the device memory of one worker."""
+    config = trial.config
+    counts = workload(config.workload).counts(config)
+    return {
+        "trial_id": trial.trial_id,
+        "position": trial.order + 1,
+        "repeat": trial.repeat,
+        "label": config.label(),
+        "num_workers": config.num_workers,
+        "steps": f"{_extent(config.warmup.steps, config.warmup.seconds)} + "
+        f"{_extent(config.measure.steps, config.measure.seconds)}",
+        **_counted(counts),
+        "config": config.model_dump(mode="json"),
+    }
+
+
+def _extent(steps: int | None, seconds: float | None) -> str:
+    return str(steps) if steps is not None else f"{seconds:g} s"
+
+
+def _counted(counts: Counts) -> dict[str, Any]:
+    return {
+        "parameters": counts.parameters,
+        "samples_per_step": counts.samples_per_step,
+        "tokens_per_step": counts.tokens_per_step,
+        "model_flops_per_step": counts.model_flops_per_step,
+        "memory_bytes": counts.memory_bytes,
+    }
+
+
+def preset_rows() -> Iterator[dict[str, Any]]:
+    """Every preset of every workload at that workload's defaults, one worker."""
+    for known in workloads().values():
+        for preset in known.family.presets:
+            yield _preset_row(known, preset)
+
+
+def _preset_row(known: Workload, preset: str) -> dict[str, Any]:
+    config = _default_config(known.family.name, preset)
+    counts = known.counts(config)
+    shape = config.model.model_dump(mode="json")
+    return {
+        "workload": known.family.name,
+        "preset": preset,
+        "default": preset == known.family.default_model,
+        "shape": ", ".join(f"{name} {value}" for name, value in shape.items()),
+        "parameters": counts.parameters,
+        "flops_per_sample": counts.model_flops_per_step / counts.samples_per_step,
+        "seq_len": config.seq_len,
+        "phase": config.phase,
+        "origin": known.origin,
+    }
+
+
+def _default_config(name: str, preset: str) -> TrialConfig:
+    """The config of a sweep that says nothing but workload and model: the defaults have one home."""
+    text = json.dumps({"name": "preset", "base": {"workload": name, "model": preset}})
+    (trial,) = expand(sweep_from_bytes(text.encode(), name)).trials
+    return trial.config
