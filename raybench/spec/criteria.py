@@ -63,7 +63,7 @@ def read_exclusion(node: Node, mistakes: Mistakes) -> Criterion | None:
 def plain_value(given: Given) -> Any:
     """The value without the places of its parts."""
     if isinstance(given.value, dict):
-        return {part: inner.value for part, inner in given.value.items()}
+        return {part: inner.value if isinstance(inner, Given) else inner for part, inner in given.value.items()}
     return given.value
 
 

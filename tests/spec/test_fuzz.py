@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from raybench.errors import UsageError
@@ -24,7 +24,8 @@ KEYS = st.sampled_from([
     "measure.seconds", "axes", "sise",
 ])  # fmt: skip
 WITHIN = ["name", "steps", "seconds", "samples", "tokens", "num_shards", "lr", "momentum", "d_model", "m", "k"]
-VALUES = st.one_of(SCALARS, st.dictionaries(st.sampled_from(WITHIN), SCALARS, max_size=3), st.lists(SCALARS, max_size=2))
+MAPPINGS = st.dictionaries(st.sampled_from(WITHIN), SCALARS, max_size=3)
+VALUES = st.one_of(SCALARS, MAPPINGS, st.lists(SCALARS, max_size=2))
 LAYERS = st.dictionaries(KEYS, VALUES, max_size=5)
 AXES = st.dictionaries(KEYS, st.one_of(VALUES, st.lists(VALUES, max_size=3), st.lists(LAYERS, max_size=2)), max_size=3)
 SWEEPS = st.fixed_dictionaries(
@@ -49,6 +50,7 @@ def outcome(text: str, overrides: list[str]) -> Expansion | str:
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(SWEEPS, st.lists(st.tuples(st.one_of(KEYS, st.sampled_from(PARTS)), VALUES), max_size=2))
+@example({"name": "s", "base": {"workload": "encdec"}, "exclude": [{"model.dropout": {"name": "x"}}]}, [])
 def test_trials_or_plain_lines(sweep: dict[str, Any], sets: list[tuple[str, Any]]) -> None:
     """JSON is YAML: random sweeps and overrides give the same outcome twice, printable and without jargon."""
     overrides = [f"{key}={json.dumps(value)}" for key, value in sets]

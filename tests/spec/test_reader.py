@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import raybench
 from raybench.errors import SweepError, UsageError
 from raybench.spec.expand import expand
 from raybench.spec.reader import find_sweep, read_sweep, shipped_sweeps, sweep_from_bytes
@@ -181,6 +182,19 @@ def test_shipped_sweeps_are_found_by_name() -> None:
         find_sweep("qick")
     with pytest.raises(UsageError, match=r"^no/such.yaml: no such file"):
         find_sweep("no/such.yaml")
+
+
+def test_shipped_sweeps_of_a_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a wheel they lie inside the package; a folder `sweeps` that someone else installed beside it is not ours."""
+    (tmp_path / "raybench").mkdir()
+    (tmp_path / "sweeps").mkdir()
+    (tmp_path / "sweeps" / "foreign.yaml").touch()
+    monkeypatch.setattr(raybench, "__path__", [str(tmp_path / "raybench")])
+    assert shipped_sweeps() == {}
+    (tmp_path / "raybench" / "sweeps").mkdir()
+    ours = tmp_path / "raybench" / "sweeps" / "ours.yaml"
+    ours.touch()
+    assert shipped_sweeps() == {"ours": ours}
 
 
 def test_reading_a_sweep_imports_nothing_heavy() -> None:
