@@ -48,8 +48,7 @@ def switch_tf32(precision: Precision) -> None:
     import torch
 
     on = precision == "tf32"
-    torch.set_float32_matmul_precision("high" if on else "highest")
-    torch.backends.cuda.matmul.allow_tf32 = on
+    torch.set_float32_matmul_precision("high" if on else "highest")      # sets `matmul.allow_tf32`, too
     torch.backends.cudnn.allow_tf32 = on
 
 

@@ -18,17 +18,26 @@ class Switch:
     read: Callable[[], Any]
     write: Callable[[Any], Any]
 
+    def differs_from(self, value: Any) -> bool:
+        """Whether it is set to something else. torch refuses to say when its older and newer switches contradict."""
+        try:
+            return bool(self.read() != value)
+        except RuntimeError:
+            return True
+
 
 def _attribute(owner: Any, name: str) -> Switch:
     return Switch(lambda: getattr(owner, name), lambda value: setattr(owner, name, value))
 
 
 _cuda = torch.backends.cuda
+_HAS_FP32_PRECISION = hasattr(torch.backends, "fp32_precision")
 
 SWITCHES: dict[str, Switch] = {
-    # Before the flags below: setting it changes the first of them.
+    # In this order, and without `matmul.allow_tf32`: from torch 2.9 on a switch for all of fp32 lies under the older
+    # ones, and these two older ones, written after it, set all that any of them may have changed.
+    **({"fp32_precision": _attribute(torch.backends, "fp32_precision")} if _HAS_FP32_PRECISION else {}),
     "float32_matmul_precision": Switch(torch.get_float32_matmul_precision, torch.set_float32_matmul_precision),
-    "matmul_tf32": _attribute(_cuda.matmul, "allow_tf32"),
     "cudnn_tf32": _attribute(torch.backends.cudnn, "allow_tf32"),
     "fp16_reduction": _attribute(_cuda.matmul, "allow_fp16_reduced_precision_reduction"),
     "bf16_reduction": _attribute(_cuda.matmul, "allow_bf16_reduced_precision_reduction"),
@@ -68,7 +77,7 @@ class ProcessState:
     def restore(self) -> None:
         """Put everything back that is not as it was, and forget compiled graphs."""
         for name, switch in SWITCHES.items():
-            if switch.read() != self.switches[name] or name == "default_device":
+            if switch.differs_from(self.switches[name]) or name == "default_device":
                 switch.write(self.switches[name])
         for name in os.environ.keys() - self.environment.keys():
             del os.environ[name]
