@@ -23,7 +23,7 @@ soak: $(STAMP)      ## the full counts: kills, signals, long sweeps (up to an ho
 	$(BIN)/python -m pytest -m soak -s
 
 bench: $(STAMP)     ## what raybench itself costs, as ratios measured side by side
-	$(BIN)/python tests/bench/run.py
+	$(BIN)/python -m tests.bench.run
 
 clean:              ## remove the environment and caches; results stay
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -34,7 +34,7 @@ class DataError(RaybenchError):
 
 
 class UnsupportedError(RaybenchError):
-    """The chip or this torch cannot do what was asked. The attempt ends `infeasible` with `error_type = unsupported`."""
+    """The chip or this torch cannot do what was asked. The attempt ends `infeasible`, `error_type` `unsupported`."""
 
 
 class ComparisonError(RaybenchError):

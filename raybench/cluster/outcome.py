@@ -53,8 +53,8 @@ class Evidence:
 
 
 def clean_text(text: str) -> str:
-    """At most 2 kB of UTF-8, control characters and terminal escapes removed."""
-    kept = _CONTROL.sub("", text).strip().encode("utf-8", "replace")[:TEXT_LIMIT_BYTES]
+    """One line of at most 2 kB of UTF-8, control characters and terminal escapes removed."""
+    kept = " ".join(_CONTROL.sub("", text).split()).encode("utf-8", "replace")[:TEXT_LIMIT_BYTES]
     return kept.decode("utf-8", "ignore")
 
 

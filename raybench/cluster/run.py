@@ -14,6 +14,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from raybench.cluster.code_version import source_hash
 from raybench.cluster.connect import Choice, join, look_and_choose
 from raybench.cluster.exit_code import exit_code
 from raybench.cluster.group import START_LIMIT_SETTING
@@ -74,7 +75,8 @@ def run(sweep: str | Path, **options: Any) -> pd.DataFrame:
     closed = run_sweep(sweep, **options)
     frame = load(closed.out)
     mine = frame["trial_id"].isin(set(closed.trial_ids)) & (frame["cluster"] == closed.cluster)
-    return frame.loc[mine].sort_values("sweep_order", ignore_index=True)
+    rows: pd.DataFrame = frame.loc[mine].sort_values("sweep_order", ignore_index=True)
+    return rows
 
 
 def run_sweep(
@@ -145,6 +147,7 @@ class _Run:
     def execute(self) -> RunClosed:
         """Join Ray, run what is left, leave. Nothing of Ray's reaches the terminal unless `verbose`."""
         self._on_stop(self._leave_early)
+        source_hash()      # of the sources this process runs, before anybody edits them
         log = contextlib.nullcontext() if self._options.verbose else printing_into(self._store.meta / "ray.log")
         with log, _ray_settings(), _scratch(self._run_id) as scratch, self._joined() as (choice, ray_address):
             inventory = take_inventory()
@@ -317,8 +320,10 @@ def _left(
 
 def _groups(left: Sequence[PlannedTrial]) -> int:
     """Worker groups that must start for these trials, if none fails."""
-    kept_apart = {"warm": lambda _: 0, "repeat": lambda trial: trial.repeat, "fresh": lambda trial: trial.order}
-    return len({(worker_group(trial.config), kept_apart[trial.config.isolation](trial)) for trial in left})
+    def apart(trial: PlannedTrial) -> int:
+        return {"warm": 0, "repeat": trial.repeat, "fresh": trial.order}[trial.config.isolation]
+
+    return len({(worker_group(trial.config), apart(trial)) for trial in left})
 
 
 def _resolved(name: str, planned: Sequence[PlannedTrial]) -> str:

@@ -24,11 +24,11 @@ class RankEnvironment:
 
     host: str
     node_key: str
-    device_kind: str                       # cuda or cpu
+    device_kind: str  # cuda or cpu
     gpu_model: str | None
     gpu_uuid: str | None
     cpu_threads: int
-    backend: str | None                    # gloo, nccl, None outside a process group
+    backend: str | None  # gloo, nccl, None outside a process group
     effective_precision: str
     effective_strategy: str
     effective_attention: str | None
@@ -50,7 +50,7 @@ class RankMemory:
 class RankTelemetry:
     """NVML over the window for this rank's GPU; None where the device does not answer or there is none."""
 
-    utilization_mean: float | None         # 0 to 1
+    utilization_mean: float | None  # 0 to 1
     power_mean_w: float | None
     energy_j: float | None
 

@@ -15,15 +15,14 @@ class RunOpened:
 
     sweep: str
     sweep_run_id: str
-    ray: str                     # which Ray, why, and how to get the other: one line
-    hardware: str                # e.g. `2 CPU cores` or `8x NVIDIA H200`
+    ray: str  # which Ray, why, and how to get the other: one line
+    hardware: str  # e.g. `2 CPU cores` or `8x NVIDIA H200`
     out: str
     cluster: str
     planned: int
     done_earlier: int
     to_run: int
-    groups: int | None = None    # worker groups to open, None where nobody counted them
-    groups: int                  # worker groups that must start for what is to run
+    groups: int  # worker groups that must start for what is to run
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +33,7 @@ class TrialStarted:
     label: str
     position: int
     planned: int
-    opens_group: bool            # a new worker group must start first, which takes seconds
+    opens_group: bool  # a new worker group must start first, which takes seconds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,13 +42,13 @@ class RunClosed:
 
     sweep: str
     cluster: str
-    trial_ids: tuple[str, ...]   # the planned trials, in order
+    trial_ids: tuple[str, ...]  # the planned trials, in order
     outcomes: Mapping[str, int]
     not_run: int
-    invalid: int                 # ok, but a rule found the number wrong
+    invalid: int  # ok, but a rule found the number wrong
     exit_code: int
     out: str
-    continue_command: str        # the command that would run what is left
+    continue_command: str  # the command that would run what is left
 
 
 class Observer(Protocol):

@@ -17,9 +17,13 @@ class Step:
     epoch: int | None = column("pass over the data set, from 0", null="when the source has no size")
     is_warmup: bool = column("recorded but left out of every figure")
     start_s: float = column("since this rank's first warm-up step", unit="s")
-    step_ms: float = column("boundary to boundary on the device (CUDA events) or host clock (CPU), data wait included", unit="ms")
+    step_ms: float = column(
+        "boundary to boundary on the device (CUDA events) or host clock (CPU), data wait included", unit="ms"
+    )
     host_step_ms: float = column("the same by the host clock", unit="ms")
-    compute_ms: float | None = column("from the step's start to its first gradient collective", unit="ms", null="not measured yet")
+    compute_ms: float | None = column(
+        "from the step's start to its first gradient collective", unit="ms", null="not measured yet"
+    )
     data_wait_ms: float = column("host time spent waiting for this step's batches", unit="ms")
     device_gap_ms: float | None = column("time the device waited for data", unit="ms", null="not measured yet")
     loss: float | None = column("loss of the step on this rank", null="when the workload has no loss")

@@ -1,4 +1,4 @@
-"""The `telemetry` table: one row per GPU or node and sample. Its sampler is not built yet; readers may rely on the columns."""
+"""The `telemetry` table: one row per GPU or node and sample. Nothing fills it yet; the columns are fixed."""
 
 from __future__ import annotations
 

@@ -97,7 +97,9 @@ class Trial:
     effective_strategy: str | None = column("strategy that ran", null=_OK)
     backend: str | None = column("collective backend that ran: nccl or gloo", null="when no worker started")
     node_keys: str = column("keys of the nodes table, sorted, joined by ;")
-    group_trial_index: int | None = column("0 in a new worker group, counts up in a warm one", null="when no worker started")
+    group_trial_index: int | None = column(
+        "0 in a new worker group, counts up in a warm one", null="when no worker started"
+    )
     torch_version: str | None = column("version of torch in the workers", null="when no worker started")
     ray_version: str | None = column("version of Ray", null="when Ray was not reached")
     cuda_version: str | None = column("CUDA version torch was built for", null="on CPU, or when no worker started")
@@ -107,7 +109,9 @@ class Trial:
     warmup_steps: int | None = column("steps recorded but left out", over_ranks="same", null=_OK)
     measured_steps: int | None = column("steps that count", over_ranks="same", null=_OK)
     measured_samples: int | None = column("samples processed in the window", over_ranks="sum", null=_OK)
-    measured_tokens: int | None = column("tokens processed in the window", over_ranks="sum", null="unless ok, or no tokens")
+    measured_tokens: int | None = column(
+        "tokens processed in the window", over_ranks="sum", null="unless ok, or no tokens"
+    )
     model_flops_per_step: float | None = column(
         "FLOPs of a whole step over all ranks, full attention, embedding look-ups left out", unit="FLOP", null=_OK
     )
@@ -122,10 +126,16 @@ class Trial:
     steps_per_s: float | None = column("measured_steps / measured_s", unit="1/s", null=_OK)
     samples_per_s_per_gpu: float | None = column("samples_per_s / world_size", unit="1/s", null=_OK)
     tokens_per_s_per_gpu: float | None = column("tokens_per_s / world_size", unit="1/s", null="unless ok, or no tokens")
-    samples_per_s_ci_low: float | None = column("lower end of the 95 % interval over block means", unit="1/s", null="below 20 steps")
+    samples_per_s_ci_low: float | None = column(
+        "lower end of the 95 % interval over block means", unit="1/s", null="below 20 steps"
+    )
     samples_per_s_ci_high: float | None = column("upper end of the same interval", unit="1/s", null="below 20 steps")
-    tflops_per_gpu: float | None = column("model_flops_per_step x steps_per_s / world_size / 1e12", unit="TFLOP/s", null=_OK)
-    mfu: float | None = column("model FLOP/s over the dense peak of the precision that ran", null="when the peak is unknown")
+    tflops_per_gpu: float | None = column(
+        "model_flops_per_step x steps_per_s / world_size / 1e12", unit="TFLOP/s", null=_OK
+    )
+    mfu: float | None = column(
+        "model FLOP/s over the dense peak of the precision that ran", null="when the peak is unknown"
+    )
     mfu_causal: float | None = column("the same, counting a causal mask's half", null="when the peak is unknown")
     step_ms_mean: float | None = column("mean step time of the slowest rank", unit="ms", null=_OK)
     step_ms_std: float | None = column("sample standard deviation (ddof 1)", unit="ms", null="below 2 steps")
@@ -136,27 +146,55 @@ class Trial:
     step_ms_p99: float | None = column("99th percentile", unit="ms", null=_OK)
     step_ms_max: float | None = column("slowest step", unit="ms", null=_OK)
     # data
-    data_wait_s: float | None = column("time spent waiting for batches in the window", unit="s", over_ranks="max", null=_OK)
-    data_stall_fraction: float | None = column("share of the window in which compute waited for data", over_ranks="max", null=_OK)
-    first_batch_s: float | None = column("time until the first batch was on the device", unit="s", over_ranks="max", null="unless ok, or no source")
-    samples_dropped: int | None = column("samples of the data set that no rank was given", over_ranks="sum", null="not measured yet")
+    data_wait_s: float | None = column(
+        "time spent waiting for batches in the window", unit="s", over_ranks="max", null=_OK
+    )
+    data_stall_fraction: float | None = column(
+        "share of the window in which compute waited for data", over_ranks="max", null=_OK
+    )
+    first_batch_s: float | None = column(
+        "time until the first batch was on the device", unit="s", over_ranks="max", null="unless ok, or no source"
+    )
+    samples_dropped: int | None = column(
+        "samples of the data set that no rank was given", over_ranks="sum", null="not measured yet"
+    )
     # memory, telemetry
-    peak_memory_allocated_bytes: int | None = column("peak of the CUDA allocator after warm-up", unit="B", over_ranks="max", null=_GPU)
-    peak_memory_reserved_bytes: int | None = column("peak of what it reserved after warm-up", unit="B", over_ranks="max", null=_GPU)
-    peak_host_memory_bytes: int | None = column("peak resident memory of a rank's process", unit="B", over_ranks="max", null=_OK)
-    gpu_utilization_mean: float | None = column("time mean of NVML's utilisation in the window, 0 to 1", over_ranks="mean", null=_GPU)
+    peak_memory_allocated_bytes: int | None = column(
+        "peak of the CUDA allocator after warm-up", unit="B", over_ranks="max", null=_GPU
+    )
+    peak_memory_reserved_bytes: int | None = column(
+        "peak of what it reserved after warm-up", unit="B", over_ranks="max", null=_GPU
+    )
+    peak_host_memory_bytes: int | None = column(
+        "peak resident memory of a rank's process", unit="B", over_ranks="max", null=_OK
+    )
+    gpu_utilization_mean: float | None = column(
+        "time mean of NVML's utilisation in the window, 0 to 1", over_ranks="mean", null=_GPU
+    )
     gpu_utilization_min: float | None = column("that of the idlest GPU", over_ranks="min", null=_GPU)
-    power_mean_w: float | None = column("time mean of a GPU's power in the window", unit="W", over_ranks="mean", null=_GPU)
+    power_mean_w: float | None = column(
+        "time mean of a GPU's power in the window", unit="W", over_ranks="mean", null=_GPU
+    )
     energy_j: float | None = column("energy of all GPUs in the window", unit="J", over_ranks="sum", null=_GPU)
     # ledger
-    wall_s: float | None = column("from the trial function's start to its record, on the driver", unit="s", null="unless ok")
+    wall_s: float | None = column(
+        "from the trial function's start to its record, on the driver", unit="s", null="unless ok"
+    )
     placement_s: float | None = column("waiting for resources; 0 when warm", unit="s", null=_OK)
     worker_start_s: float | None = column("starting worker processes; 0 when warm", unit="s", null=_OK)
     prepare_s: float | None = column("preparing or checking data on the nodes", unit="s", over_ranks="max", null=_OK)
     build_s: float | None = column("building model, optimizer and source", unit="s", over_ranks="max", null=_OK)
     warmup_s: float | None = column("warm-up steps", unit="s", over_ranks="max", null=_OK)
-    teardown_s: float | None = column("freeing everything and checking that it is free", unit="s", over_ranks="max", null=_OK)
-    handoff_s: float | None = column("what the other parts do not explain: messages between driver and workers", unit="s", null=_OK)
+    teardown_s: float | None = column(
+        "freeing everything and checking that it is free", unit="s", over_ranks="max", null=_OK
+    )
+    handoff_s: float | None = column(
+        "what the other parts do not explain: messages between driver and workers", unit="s", null=_OK
+    )
     overhead_s: float | None = column("wall_s - warmup_s - measured_s", unit="s", null=_OK)
-    compile_s: float | None = column("first warm-up step minus median measured step", unit="s", over_ranks="max", null="unless ok and compiled")
-    compile_cache: str | None = column("cold or warm: whether compiled code was found on disk", null="unless ok and compiled")
+    compile_s: float | None = column(
+        "first warm-up step minus median measured step", unit="s", over_ranks="max", null="unless ok and compiled"
+    )
+    compile_cache: str | None = column(
+        "cold or warm: whether compiled code was found on disk", null="unless ok and compiled"
+    )
