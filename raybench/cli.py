@@ -52,7 +52,7 @@ def _utc(text: str) -> datetime:
     return found.astimezone(timezone.utc) if found.tzinfo else found.replace(tzinfo=timezone.utc)
 
 
-Sweep = Annotated[str, typer.Argument(help="A sweep file, or the name of a shipped sweep such as `quick`.")]
+Sweep = Annotated[str, typer.Argument(metavar="SWEEP", help="A sweep file, or the name of a shipped one: `quick`.")]
 Outs = Annotated[list[Path], typer.Argument(help="Folders of results.", metavar="OUT...")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object a line instead of a table.")]
 All = Annotated[bool, typer.Option("--all", help="Every row, however many.")]
@@ -76,7 +76,9 @@ def main() -> None:
 
 @app.callback()
 def _options(
-    version: Annotated[bool, typer.Option("--version", is_eager=True, callback=_version)] = False,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_version)
+    ] = False,
 ) -> None:
     pass
 

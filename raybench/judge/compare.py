@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from raybench.errors import UsageError
-from raybench.judge.axes import Axis, ParsedConfigs, pairs_of, read_axes
+from raybench.judge.axes import Axis, ParsedConfigs, left_out_of_pairs, pairs_of, read_axes, varied
 from raybench.judge.refusals import (
     refuse_mixed_work,
     refuse_nothing_in_common,
@@ -19,7 +19,7 @@ from raybench.judge.refusals import (
 )
 from raybench.judge.sides import SIDE, sides_of, used_rows
 from raybench.measure.statistics import ratio_interval
-from raybench.results.configs import config_label
+from raybench.results.configs import NOT_WORK, distinct_labels
 
 FIGURES: Final = (
     "samples_per_s", "tokens_per_s", "samples_per_s_per_gpu", "tokens_per_s_per_gpu", "tflops_per_gpu", "mfu",
@@ -27,8 +27,8 @@ FIGURES: Final = (
     "peak_host_memory_bytes", "ratio", "ratio_low", "ratio_high",
 )  # fmt: skip
 _ENDED: Final = (
-    "outcome", "valid", "invalid_reasons", "warnings", "quality", "attempted", "repeats", "num_workers", "device_kind",
-    "gpu_model",
+    "cluster", "outcome", "valid", "invalid_reasons", "warnings", "quality", "attempted", "repeats", "num_workers",
+    "device_kind", "gpu_model",
 )  # fmt: skip
 _RATES: Final = ("tokens_per_s", "samples_per_s")
 
@@ -43,7 +43,7 @@ def compare(
 ) -> pd.DataFrame:
     """Rows of `load`, paired on the work they did and put side by side along the axes that `by` names.
 
-    One row for each work and value: `work` (a label), a column a axis, `baseline` (whether it is the one), how its
+    One row for each work and value: `work` (a label), a column an axis, `baseline` (whether it is the one), how its
     attempts ended, the figures over its repeats (total work / total time), and `ratio`: its throughput over the
     baseline's, in tokens where there are tokens, with a 95 % interval where both sides have repeats. No figures for
     what failed, no ratio for what is not valid. `baseline` is a value of the axis (of each axis, joined by commas);
@@ -69,18 +69,36 @@ def compare(
 
 def _paired(frame: pd.DataFrame, axes: Sequence[Axis], configs: ParsedConfigs) -> pd.DataFrame:
     """The rows that have a value on every axis, with `pair`, `value` (a number), `work`, `order` and `row`."""
-    named = frozenset(axis.name for axis in axes)
     shape = [max(len(axis.levels), 1) for axis in axes]
     placed = np.all([axis.codes >= 0 for axis in axes], axis=0)
     codes = [np.maximum(axis.codes, 0) for axis in axes]
+    pairs = pairs_of(frame, axes, configs)
+    if _vary_within_clusters(frame, axes):
+        pairs = pairs + "@" + frame["cluster"].to_numpy(dtype=object)
     rows: pd.DataFrame = frame.assign(
-        pair=pairs_of(frame, axes, configs),
+        pair=pairs,
         value=np.ravel_multi_index(codes, shape),
-        work=configs.spread([config_label(config, without=named) for config in configs.configs]),
+        work=configs.spread(_labels(axes, configs)),
         row=np.arange(len(frame)),
     )[placed]
     rows["order"] = rows.groupby("pair", sort=False)["sweep_order"].transform("min").astype("int64")
     return rows
+
+
+def _labels(axes: Sequence[Axis], configs: ParsedConfigs) -> list[str]:
+    """What each config's work is called: the same for all of a pair, so without what may differ in it."""
+    named, paths = frozenset(axis.name for axis in axes), varied(axes)
+    left_out = [named | left_out_of_pairs(config, paths) for config in configs.configs]
+    return distinct_labels(configs.configs, left_out, NOT_WORK)
+
+
+def _vary_within_clusters(frame: pd.DataFrame, axes: Sequence[Axis]) -> bool:
+    """Whether to compare inside each cluster: yes for what varies there (workers, precision), no for what only tells
+    clusters apart (the cluster itself, usually the GPU model). Rows of two clusters are never each other's repeats.
+    """
+    if any(axis.name == "cluster" for axis in axes):
+        return False
+    return any((pd.Series(axis.codes).groupby(frame["cluster"].to_numpy()).nunique() > 1).any() for axis in axes)
 
 
 def _best_quality(rows: pd.DataFrame) -> pd.DataFrame:
@@ -130,10 +148,10 @@ def _add_intervals(sides: pd.DataFrame, used: pd.DataFrame, base: int) -> None:
         return
     rates = used["tokens_per_s"].fillna(used["samples_per_s"]).astype("float64")
     repeats = {key: group.to_list() for key, group in rates.groupby([used[key] for key in SIDE], sort=False)}
-    for index, pair, value in sides.loc[wanted, SIDE].itertuples():
-        interval = ratio_interval(repeats[pair, value], repeats[pair, base])
-        if interval is not None:
-            sides.loc[index, ["ratio_low", "ratio_high"]] = (interval.low, interval.high)
+    keys = sides.loc[wanted, SIDE].itertuples(index=False)
+    intervals = [ratio_interval(repeats[pair, value], repeats[pair, base]) for pair, value in keys]
+    sides.loc[wanted, "ratio_low"] = [np.nan if interval is None else interval.low for interval in intervals]
+    sides.loc[wanted, "ratio_high"] = [np.nan if interval is None else interval.high for interval in intervals]
 
 
 def _laid_out(sides: pd.DataFrame, axes: Sequence[Axis], base: int) -> pd.DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any, Final
 
@@ -11,14 +11,11 @@ import pandas as pd
 from raybench.errors import ComparisonError
 from raybench.judge.axes import Axis, ParsedConfigs, left_out_of_pairs, varied
 from raybench.judge.sides import SIDE
-from raybench.results.configs import flattened
+from raybench.results.configs import NOT_WORK, flattened, within
 
 _TRIED: Final = 40          # configs of each side that are searched for the nearest two
-_NOT_WORK: Final = frozenset({
-    "model_name", "batch_given", "timeout_s", "cpus_per_worker", "warmup", "measure", "quality", "isolation",
-    "data_dir", "backend",
-})  # fmt: skip
 _SHOWN: Final = 6
+_SAME_MACHINES: Final = ("cluster", "device_kind", "gpu_model")
 
 
 def refuse_single_value(axes: Sequence[Axis], rows: pd.DataFrame) -> None:
@@ -47,11 +44,19 @@ def refuse_nothing_in_common(axes: Sequence[Axis], rows: pd.DataFrame, parsed_co
 
 
 def refuse_mixed_work(rows: pd.DataFrame, parsed_configs: ParsedConfigs) -> None:
-    """Rows of one side are averaged, so they must be the same work."""
+    """Rows of one side are averaged, so they must be the same work on the same machines."""
+    for column in _SAME_MACHINES:
+        found = rows.groupby(SIDE, sort=False)[column].nunique()
+        if (found > 1).any():
+            mixed = rows[(rows[SIDE] == found.index[int(found.to_numpy().argmax())]).all(axis=1)]
+            values = " and ".join(sorted(map(str, mixed[column].dropna().unique())))
+            raise ComparisonError(
+                f"one value holds rows of {values}: {mixed['work'].iloc[0]}; name {column} too, as in --by ...,{column}"
+            )
     kinds = rows.groupby(SIDE, sort=False)["work_key"].nunique()
     if not (kinds > 1).any():
         return
-    mixed = rows[(rows[SIDE] == list(kinds[kinds > 1].index[0])).all(axis=1)]
+    mixed = rows[(rows[SIDE] == kinds.index[int(kinds.to_numpy().argmax())]).all(axis=1)]
     first, *others = mixed.drop_duplicates("work_key")["row"].to_list()
     differing = _differences(parsed_configs.row(first), parsed_configs.row(others[0]), frozenset())
     raise ComparisonError(
@@ -101,14 +106,8 @@ def _differences(
     return {
         name: (settings_a.get(name), settings_b.get(name))
         for name in names
-        if settings_a.get(name) != settings_b.get(name) and not _within(name, left_out)
+        if settings_a.get(name) != settings_b.get(name) and not within(name, left_out | NOT_WORK)
     }
-
-
-def _within(path: str, left_out: Iterable[str]) -> bool:
-    return path.split(".")[0] in _NOT_WORK or path.split(".")[-1] in _NOT_WORK or any(
-        path == name or path.startswith(f"{name}.") for name in left_out
-    )
 
 
 def _told(differing: Mapping[str, tuple[Any, Any]]) -> str:

@@ -37,7 +37,7 @@ def used_rows(rows: pd.DataFrame, include_invalid: bool) -> pd.Series[bool]:
 
 def _how_it_ended(rows: pd.DataFrame, used: pd.DataFrame) -> pd.DataFrame:
     grouped = rows.groupby(SIDE, sort=False)
-    ended = grouped[["work", "order", "outcome", "quality", "num_workers"]].first()
+    ended = grouped[["work", "order", "cluster", "outcome", "quality", "num_workers"]].first()
     ended["attempted"] = grouped.size()
     of_used = used.groupby(SIDE, sort=False)
     ended["repeats"] = of_used.size().reindex(ended.index, fill_value=0)

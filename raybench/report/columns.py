@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from rich.box import SIMPLE_HEAD
@@ -12,10 +12,10 @@ from rich.table import Table
 from rich.text import Text
 
 from raybench.report.numbers import is_null
-from raybench.report.text import NULL, literal
+from raybench.report.text import NULL, literal, shortened
 
 Row = Mapping[str, Any]
-GAP = 2
+GAP = 2       # cells between columns: one of padding, one that the box draws
 ALWAYS = 0
 
 
@@ -28,8 +28,9 @@ def as_text(value: Any) -> str:
 class Shown:
     """One column as shown: `show` makes a cell of the value at `key` (of the row for `of_row`); `header` has the unit.
 
-    `priority` `ALWAYS` never goes; where a table is too wide the highest goes first. `style` colours a cell by its
-    row. A column of which every cell is empty is left out; `if_varied`: one whose cells are all equal, too.
+    `priority` `ALWAYS` never goes; where a table is too wide the highest goes first. A column of words may say with
+    `least` to how many characters its cells may be shortened instead. `style` colours a cell by its row. A column of
+    which every cell is empty is left out; `if_varied`: one whose cells are all equal, too.
     """
 
     header: str
@@ -40,6 +41,7 @@ class Shown:
     style: Callable[[Row], str] | None = None
     of_row: bool = False
     if_varied: bool = False
+    least: int | None = None
 
     def text(self, row: Row) -> str:
         """The cell of a row."""
@@ -59,44 +61,59 @@ class Filled:
         return max(map(cell_len, (self.column.header, *self.cells)))
 
     @property
+    def shortest(self) -> int:
+        """Terminal cells it takes when its words are shortened."""
+        return self.width if self.column.least is None else min(self.width, self.column.least)
+
+    @property
+    def wanted(self) -> int:
+        """Terminal cells that other columns make room for: what must stay should also stay whole."""
+        return self.width if self.column.priority == ALWAYS else self.shortest
+
+    def shortened_by(self, cells: int) -> Filled:
+        """The same in fewer terminal cells."""
+        return replace(self, cells=tuple(shortened(text, self.width - cells) for text in self.cells))
+
+    @property
     def says_something(self) -> bool:
         """Whether a reader would miss it."""
         if self.column.priority == ALWAYS and not self.column.if_varied:
             return True
-        different = set(self.cells)
-        return bool(different - {NULL, ""}) and not (self.column.if_varied and len(different) == 1)
+        different = set(self.cells) - {NULL, ""}
+        return len(different) > (1 if self.column.if_varied else 0)
 
 
 def table(columns: Sequence[Shown], rows: Sequence[Row], width: int) -> Table:
-    """The rows as a rich table of at most `width` cells: whole columns go rather than that a figure is cut.
-
-    What is left and still too wide loses the end of its text columns, never of a number.
-    """
+    """The rows as a rich table of at most `width` cells: words are shortened, then columns go; no figure is cut."""
     fitting = fit([Filled(column, tuple(column.text(row) for row in rows)) for column in columns], width)
-    drawn = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, GAP, 0, 0), show_edge=False, header_style="bold")
+    drawn = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, GAP - 1, 0, 0), show_edge=False, header_style="bold")
     for filled in fitting:
-        number = filled.column.align == "right"
-        drawn.add_column(
-            Text(filled.column.header),
-            justify=filled.column.align,
-            no_wrap=True,
-            overflow="ellipsis",
-            min_width=filled.width if number else min(filled.width, 8),
-        )
+        drawn.add_column(Text(filled.column.header), justify=filled.column.align, no_wrap=True, width=filled.width)
     for index, row in enumerate(rows):
         drawn.add_row(*(_cell(filled, index, row) for filled in fitting))
     return drawn
 
 
 def fit(filled: Iterable[Filled], width: int) -> list[Filled]:
-    """The columns that say something, less the least important ones where they do not all fit."""
+    """The columns that say something, less the least important ones where they do not fit."""
     kept = [column for column in filled if column.says_something]
-    while sum(column.width + GAP for column in kept) - GAP > width:
+    while sum(column.wanted + GAP for column in kept) - GAP > width:
         last = max(kept, key=lambda column: column.column.priority)
         if last.column.priority == ALWAYS:
             break
         kept.remove(last)
-    return kept
+    return _shortened(kept, width)
+
+
+def _shortened(kept: Sequence[Filled], width: int) -> list[Filled]:
+    """The last columns give way first: what is on the left says what a row is about."""
+    too_much = sum(column.width + GAP for column in kept) - GAP - width
+    given: list[Filled] = []
+    for column in reversed(kept):
+        gives = max(min(too_much, column.width - column.shortest), 0)
+        given.append(column.shortened_by(gives) if gives else column)
+        too_much -= gives
+    return given[::-1]
 
 
 def _cell(filled: Filled, index: int, row: Row) -> Text:

@@ -13,7 +13,8 @@ def compare_text(compared: pd.DataFrame) -> Text:
     """`by cluster · baseline a100 · ratio of tokens/s, with its 95 % interval over repeats`."""
     axes = axes_of(compared)
     first = compared[compared["baseline"]].head(1)
-    values = ", ".join(f"{axis} {first[axis].iloc[0]}" for axis in axes) if len(first) else "without a row"
+    told = [(axis, str(first[axis].iloc[0])) for axis in axes if len(first)]
+    values = ", ".join(value if len(axes) == 1 else f"{axis} {value}" for axis, value in told) or "without a row"
     metric = "tokens/s" if compared["tokens_per_s"].notna().any() else "samples/s"
     if metric == "tokens/s" and compared.loc[compared["samples_per_s"].notna(), "tokens_per_s"].isna().any():
         metric = "tokens/s (samples/s where there are no tokens)"

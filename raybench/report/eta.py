@@ -16,20 +16,31 @@ class Ended:
     opened_group: bool = False
 
 
+@dataclass(frozen=True)
+class Running:
+    """The trial that runs now, for `for_s` so far."""
+
+    for_s: float
+    opens_group: bool = False
+
+
 def time_left_s(
-    ended: Sequence[Ended], *, trials_left: int, groups_left: int | None = None, running_s: float = 0.0
+    ended: Sequence[Ended], *, waiting: int, groups_left: int | None = None, running: Running | None = None
 ) -> float | None:
     """Seconds until the last trial ends; None before the first one did.
 
-    Means, because what is left is a sum. `trials_left` counts the running trial, `running_s` is how long it runs.
-    `groups_left` None: groups are opened as often as so far.
+    Means, because what is left is a sum. `waiting` trials have not started; they open `groups_left` worker groups
+    (None: as often as so far). A trial that runs longer than expected takes nothing from the others' time.
     """
-    if not trials_left:
+    if not waiting and running is None:
         return 0.0
     if not ended:
         return None
     opened = [trial.startup_s for trial in ended if trial.opened_group]
-    groups = trials_left * len(opened) / len(ended) if groups_left is None else min(groups_left, trials_left)
+    groups = waiting * len(opened) / len(ended) if groups_left is None else min(groups_left, waiting)
     work_s = fmean(trial.duration_s - trial.startup_s for trial in ended)
     startup_s = fmean(opened) if opened else 0.0
-    return max(trials_left * work_s + groups * startup_s - running_s, 0.0)
+    expected_s = waiting * work_s + groups * startup_s
+    if running is not None:
+        expected_s += max(work_s + startup_s * running.opens_group - running.for_s, 0.0)
+    return expected_s

@@ -52,12 +52,17 @@ def gib(value: Any) -> str:
     return NULL if is_null(value) else significant(float(value) / 2**30, 3)
 
 
-def seconds(value: Any) -> str:
-    """A duration with its unit: `0.8 s`, `38 s`, `2m03s`, `1h04m`."""
+def giga(value: Any) -> str:
+    """FLOPs as GFLOP."""
+    return NULL if is_null(value) else significant(float(value) / 1e9)
+
+
+def seconds(value: Any, *, fine: bool = True) -> str:
+    """A duration with its unit: `0.8 s` (whole seconds unless `fine`), `38 s`, `2m03s`, `1h04m`."""
     if is_null(value):
         return NULL
     number = float(value)
-    if number < 9.95:
+    if fine and number < 9.95:
         return f"{number:.1f} s"
     whole = round(number)
     if whole < 60:

@@ -19,7 +19,7 @@ from rich.text import Text
 
 from raybench.record.run import RunClosed, RunOpened, TrialStarted
 from raybench.record.trial import Trial
-from raybench.report.eta import Ended, time_left_s
+from raybench.report.eta import Ended, Running, time_left_s
 from raybench.report.numbers import count, is_null, seconds
 from raybench.report.run_lines import closing_line, opening_lines, trial_line
 from raybench.report.text import literal, shortened
@@ -33,8 +33,8 @@ INTERRUPTED = 130
 class Progress:
     """How far a run is: counts and times, nothing drawn. Times are seconds of one monotonic clock."""
 
-    def __init__(self, to_run: int, groups: int | None, now_s: float) -> None:
-        self.to_run, self.groups, self.opened_s = to_run, groups, now_s
+    def __init__(self, run: RunOpened, now_s: float) -> None:
+        self.planned, self.to_run, self.groups = run.planned, run.to_run, run.groups
         self.ended: list[Ended] = []
         self.running: TrialStarted | None = None
         self.started_s = now_s
@@ -47,7 +47,8 @@ class Progress:
 
     def end(self, trial: Trial, now_s: float) -> float:
         """It ended; how long it took by this clock."""
-        duration_s = now_s - self.started_s
+        # One that was refused before it started took no time.
+        duration_s = now_s - self.started_s if self.running is not None else 0.0
         known = [trial.placement_s, trial.worker_start_s]
         startup_s = min(sum(part for part in known if not is_null(part) and part is not None), duration_s)
         opened = self.running is not None and self.running.opens_group
@@ -58,9 +59,9 @@ class Progress:
     def left_s(self, now_s: float) -> float | None:
         """Seconds left, None while unknown."""
         groups_left = None if self.groups is None else max(self.groups - self.groups_opened, 0)
-        running_s = now_s - self.started_s if self.running else 0.0
-        trials_left = max(self.to_run - len(self.ended), 0)
-        return time_left_s(self.ended, trials_left=trials_left, groups_left=groups_left, running_s=running_s)
+        running = Running(now_s - self.started_s, self.running.opens_group) if self.running else None
+        waiting = max(self.to_run - len(self.ended) - (running is not None), 0)
+        return time_left_s(self.ended, waiting=waiting, groups_left=groups_left, running=running)
 
     def status(self, now_s: float) -> str:
         """`3 of 10 done · running [ 4/16] encdec ... for 12 s · about 2m03s left`."""
@@ -68,10 +69,10 @@ class Progress:
         if self.running is not None:
             starting = ", with a new worker group" if self.running.opens_group else ""
             label = shortened(literal(self.running.label), 60)
-            ran = seconds(now_s - self.started_s)
+            ran = seconds(now_s - self.started_s, fine=False)
             parts.append(f"running [{self.running.position}/{self.running.planned}] {label} for {ran}{starting}")
         left_s = self.left_s(now_s)
-        parts.append("time left unknown yet" if left_s is None else f"about {seconds(left_s)} left")
+        parts.append("time left unknown yet" if left_s is None else f"about {seconds(left_s, fine=False)} left")
         return " · ".join(parts)
 
 
@@ -92,7 +93,7 @@ class ProgressDisplay:
     def opened(self, run: RunOpened) -> None:
         """The first lines, and the display."""
         with self._lock:
-            self._progress = Progress(run.to_run, run.groups, self._clock())
+            self._progress = Progress(run, self._clock())
             for line in opening_lines(run):
                 self._say(line)
             if not run.to_run:
@@ -118,9 +119,10 @@ class ProgressDisplay:
         """One line."""
         with self._lock:
             assert self._progress is not None
-            planned = self._progress.running.planned if self._progress.running else self._progress.to_run
             duration_s = self._progress.end(trial, self._clock())
-            self._say(trial_line(trial, label, position, planned, duration_s))
+            line = trial_line(trial, label, position, self._progress.planned, duration_s)
+            line.truncate(min(self._console.width, MAX_LINE), overflow="ellipsis")
+            self._say(line)
 
     def notice(self, text: str) -> None:
         """Something a person should know, whenever it comes up."""

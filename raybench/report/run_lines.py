@@ -27,7 +27,7 @@ def opening_lines(run: RunOpened) -> tuple[Text, Text]:
     done = f" · {count(run.done_earlier)} done earlier" if run.done_earlier else ""
     plan = f" · {count(run.planned)} trials{done} · {count(run.to_run)} to run · cluster {run.cluster}"
     where = f" · {run.hardware} · results in {run.out}"
-    return first, Text.assemble(f"sweep {literal(run.sweep)}", literal(f" {plan}{where}").replace("  ", " "))
+    return first, Text.assemble((f"sweep {literal(run.sweep)}", "bold"), f" {literal(plan + where)}")
 
 
 def trial_line(trial: Trial, label: str, position: int, planned: int, duration_s: float) -> Text:
@@ -63,7 +63,7 @@ def closing_line(run: RunClosed) -> Text:
     """How the planned trials ended, and whether their numbers may be used."""
     told = Text(outcome_counts(run.outcomes, run.not_run), style="bold green" if run.exit_code == 0 else "bold yellow")
     if run.invalid:
-        told.append(f" · {count(run.invalid)} of them not valid, with the reason in `raybench show`", style="yellow")
+        told.append(f" · of the ok {count(run.invalid)} not valid: `raybench show` says why", style="yellow")
     return told
 
 

@@ -9,10 +9,10 @@ import pandas as pd
 from rich.table import Table
 
 from raybench.report.columns import Row, Shown, table
-from raybench.report.numbers import GROUP, count, gib, is_null, percent, ratio, significant, spread, three
+from raybench.report.numbers import GROUP, count, gib, giga, is_null, percent, ratio, significant, spread, three
 from raybench.report.status import notes, outcome_style, told_outcome
 from raybench.report.text import NULL
-from raybench.results.configs import config_label, parsed
+from raybench.results.configs import NOT_KEYED, distinct_labels, parsed
 
 SHORT_ID: Final = 8      # characters of `trial_uid`: enough to find a row by
 _LEFT: Final[Mapping[str, Any]] = {"align": "left"}
@@ -44,7 +44,7 @@ def _trial_columns(per: str) -> tuple[Shown, ...]:
         Shown("id", "short_id", **_LEFT, style=lambda row: "dim"),
         Shown("cluster", "cluster", **_LEFT, priority=1, if_varied=True),
         Shown("sweep", "sweep", **_LEFT, priority=2, if_varied=True),
-        Shown("trial", "label", **_LEFT),
+        Shown("trial", "label", **_LEFT, least=12),
         Shown("repeat", "repeat", count, priority=2, if_varied=True),
         Shown("samples/s", "samples_per_s", significant, style=lambda row: "bold"),
         Shown("", "", _interval, priority=6, of_row=True),
@@ -53,13 +53,16 @@ def _trial_columns(per: str) -> tuple[Shown, ...]:
         *_MEMORY,
         Shown("overhead s", "overhead_s", three, priority=8),
         Shown("outcome", "", told_outcome, **_LEFT, of_row=True, style=outcome_style),
-        Shown("notes", "", notes, **_LEFT, of_row=True, priority=4, style=lambda row: "yellow"),
+        Shown("notes", "", notes, **_LEFT, of_row=True, priority=2, least=15, style=lambda row: "yellow"),
     )
 
 
 def trial_rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
     """The rows of `load`, each with `label` and `short_id`."""
-    labels = {text: config_label(parsed(str(text))) for text in frame["config"].unique()}
+    texts = [str(text) for text in frame["config"].unique()]
+    configs = [parsed(text) for text in texts]
+    nothing = frozenset[str]()
+    labels = dict(zip(texts, distinct_labels(configs, [nothing] * len(texts), NOT_KEYED | {"quality"}), strict=True))
     rows = frame.to_dict("records")
     return [
         {str(name): value for name, value in row.items()}
@@ -77,14 +80,15 @@ def compare_table(compared: pd.DataFrame, width: int) -> Table:
     """The result of `judge.compare`: works one under the other, each named once."""
     axes = axes_of(compared)
     columns = (
-        Shown("work", "shown_work", **_LEFT),
+        Shown("work", "shown_work", **_LEFT, least=12),
+        *([] if "cluster" in axes else [Shown("cluster", "cluster", **_LEFT, priority=1, if_varied=True)]),
         *(Shown(axis, axis, _axis_value, **_LEFT) for axis in axes),
         Shown("samples/s", "samples_per_s", significant),
         *_speed_columns(_per(compared["device_kind"])),
         *_MEMORY,
-        Shown("repeats", "repeats", count, priority=5, if_varied=True),
+        Shown("repeats", "repeats", lambda repeats: count(repeats or None), priority=5, if_varied=True),
         Shown("ratio", "", _ratio, of_row=True, style=_ratio_style),
-        Shown("notes", "", _compare_notes, **_LEFT, of_row=True, priority=1, style=lambda row: "yellow"),
+        Shown("notes", "", _compare_notes, **_LEFT, of_row=True, priority=1, least=10, style=lambda row: "yellow"),
     )
     return table(columns, _named_once(compared), width)
 
@@ -125,17 +129,13 @@ def _compare_notes(row: Row) -> str:
     return ", ".join([*told, *filter(None, [notes(row)])])
 
 
-def _giga(value: Any) -> str:
-    return NULL if is_null(value) else significant(float(value) / 1e9)
-
-
 _PLAN: Final = (
     Shown("#", "position", count),
-    Shown("trial", "label", **_LEFT),
+    Shown("trial", "label", **_LEFT, least=12),
     Shown("repeat", "repeat", count, if_varied=True),
     Shown("workers", "num_workers", count, priority=1),
     Shown("parameters", "parameters", count, priority=2),
-    Shown("GFLOP/step", "model_flops_per_step", _giga, priority=3),
+    Shown("GFLOP/step", "model_flops_per_step", giga, priority=3),
     Shown("steps", "steps", priority=4),
     Shown("memory GiB/worker", "memory_bytes", gib, priority=1),
 )
@@ -149,9 +149,9 @@ def plan_table(rows: Sequence[Row], width: int) -> Table:
 _WORKLOADS: Final = (
     Shown("workload", "workload", **_LEFT),
     Shown("preset", "preset", **_LEFT),
-    Shown("shape", "shape", **_LEFT, priority=2),
+    Shown("shape", "shape", **_LEFT, priority=2, least=20),
     Shown("parameters", "parameters", count),
-    Shown("GFLOP/sample", "flops_per_sample", _giga),
+    Shown("GFLOP/sample", "flops_per_sample", giga),
     Shown("at seq_len", "seq_len", count, priority=3),
     Shown("phase", "phase", priority=4),
     Shown("from", "origin", **_LEFT, priority=1),
@@ -170,7 +170,7 @@ _COLUMNS: Final = (
     Shown("unit", "unit", **_LEFT),
     Shown("null", "null", **_LEFT, priority=1),
     Shown("over ranks", "over_ranks", **_LEFT, priority=2),
-    Shown("meaning", "meaning", **_LEFT),
+    Shown("meaning", "meaning", **_LEFT, least=40),
 )
 
 

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from raybench.judge.meanings import meaning
 from raybench.report.columns import Shown, as_text, table
-from raybench.report.numbers import count, gib, is_null, percent, seconds, significant, spread
+from raybench.report.numbers import count, gib, giga, is_null, percent, seconds, significant, spread, three
 from raybench.report.status import names, outcome_style, told_outcome
 from raybench.report.text import cell, literal
 from raybench.results.configs import config_label, flattened, parsed
@@ -41,8 +41,8 @@ _SPEED: Final[Sequence[Line]] = (
 )
 _WORK: Final[Sequence[Line]] = (
     ("parameters", "parameters", count),
-    ("FLOPs a step", "model_flops_per_step", significant),
-    ("FLOPs a step, causal", "model_flops_causal_per_step", significant),
+    ("GFLOP a step", "model_flops_per_step", giga),
+    ("GFLOP a step, causal", "model_flops_causal_per_step", giga),
 )
 _RAN: Final[Sequence[Line]] = (
     ("device", "device_kind", as_text),
@@ -63,9 +63,9 @@ _RAN: Final[Sequence[Line]] = (
     ("raybench", "raybench_version", as_text),
 )
 _DATA: Final[Sequence[Line]] = (
-    ("waited for batches", "data_wait_s", _with_unit("s")),
+    ("waited for batches", "data_wait_s", _with_unit("s", three)),
     ("share of the window", "data_stall_fraction", _with_unit("%", percent)),
-    ("first batch after", "first_batch_s", _with_unit("s")),
+    ("first batch after", "first_batch_s", _with_unit("s", three)),
     ("samples dropped", "samples_dropped", count),
 )
 _MEMORY: Final[Sequence[Line]] = (
@@ -77,17 +77,17 @@ _MEMORY: Final[Sequence[Line]] = (
     ("energy of all GPUs", "energy_j", _with_unit("J")),
 )
 _LEDGER: Final[Sequence[Line]] = (
-    ("placement", "placement_s", _with_unit("s")),
-    ("worker start", "worker_start_s", _with_unit("s")),
-    ("data preparation", "prepare_s", _with_unit("s")),
-    ("build", "build_s", _with_unit("s")),
-    ("warm-up", "warmup_s", _with_unit("s")),
-    ("measured", "measured_s", _with_unit("s")),
-    ("teardown", "teardown_s", _with_unit("s")),
-    ("hand-off", "handoff_s", _with_unit("s")),
-    ("all of it", "wall_s", _with_unit("s")),
-    ("overhead (all but warm-up and measured)", "overhead_s", _with_unit("s")),
-    ("compile", "compile_s", _with_unit("s")),
+    ("placement", "placement_s", _with_unit("s", three)),
+    ("worker start", "worker_start_s", _with_unit("s", three)),
+    ("data preparation", "prepare_s", _with_unit("s", three)),
+    ("build", "build_s", _with_unit("s", three)),
+    ("warm-up", "warmup_s", _with_unit("s", three)),
+    ("measured", "measured_s", _with_unit("s", three)),
+    ("teardown", "teardown_s", _with_unit("s", three)),
+    ("hand-off", "handoff_s", _with_unit("s", three)),
+    ("all of it", "wall_s", _with_unit("s", three)),
+    ("overhead (all but warm-up and measured)", "overhead_s", _with_unit("s", three)),
+    ("compile", "compile_s", _with_unit("s", three)),
 )
 _STEP_COLUMNS: Final = (
     Shown("unit", "unit", align="left"),
@@ -150,8 +150,9 @@ def _steps(row: Mapping[str, Any], width: int) -> Iterator[RenderableType]:
     in_ms = {column.key: row[f"step_ms_{column.key}"] for column in _STEP_COLUMNS[1:]}
     in_s = {key: None if is_null(value) else value / 1e3 for key, value in in_ms.items()}
     yield from ("", Text("Step time", style="bold cyan"))
-    yield Padding(table(_STEP_COLUMNS, [{"unit": "ms", **in_ms}, {"unit": "s", **in_s}], width - 2), (0, 0, 0, 2))
-    yield Padding(Text(f"CV {percent(row['step_ms_cv'])} %"), (0, 0, 0, 2))
+    rows = [{"unit": "ms", **in_ms}, {"unit": "s", **in_s}]
+    yield Padding(table(_STEP_COLUMNS, rows, width - 2), (0, 0, 0, 2), expand=False)
+    yield Padding(Text(f"CV {percent(row['step_ms_cv'])} %"), (0, 0, 0, 2), expand=False)
 
 
 def _given(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -184,4 +185,4 @@ def _section(
         behind = f"  {after[label]}" if after and label in after else ""
         grid.add_row(cell(label, "dim"), Text(literal(text, lines=True) + behind))
     yield from ("", Text(title, style="bold cyan"))
-    yield Padding(grid, (0, 0, 0, 2))
+    yield Padding(grid, (0, 0, 0, 2), expand=False)

@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
-from raybench.spec.config import pairing_key
+from raybench.spec.config import NEVER_IN_KEY, NOT_IN_KEY, NOT_IN_WORK_KEY, pairing_key
 
-__all__ = ["config_label", "derived_batch_number", "flattened", "pairing_key", "parsed", "value_at"]
+__all__ = [
+    "NOT_KEYED", "NOT_WORK", "config_label", "derived_batch_number", "distinct_labels", "flattened", "pairing_key",
+    "parsed", "value_at", "within",
+]  # fmt: skip
+
+NOT_KEYED: Final = NOT_IN_KEY | NEVER_IN_KEY
+"""Settings in which equal configs may differ."""
+NOT_WORK: Final = NOT_KEYED | NOT_IN_WORK_KEY
+"""Settings in which equal work may differ."""
+_SAID: Final = frozenset({
+    "workload", "model_name", "seq_len", "micro_batch", "grad_accum", "global_batch", "precision", "phase", "compile",
+    "source.name", "num_workers",
+})  # fmt: skip
+"""What a label says already."""
 
 
 def parsed(config: str) -> dict[str, Any]:
@@ -61,6 +75,7 @@ def config_label(config: Mapping[str, Any], without: frozenset[str] = frozenset(
         "seq_len": config.get("seq_len") and f"s{config['seq_len']}",
         "micro_batch": config.get("micro_batch") and f"b{config['micro_batch']}",
         "grad_accum": accum and accum > 1 and f"a{accum}",
+        "global_batch": "micro_batch" in without and config.get("global_batch") and f"g{config['global_batch']}",
         "precision": config.get("precision"),
         "phase": config.get("phase") if config.get("phase") != "train" else None,
         "compile": compiled != "off" and f"compile={compiled}",
@@ -69,3 +84,38 @@ def config_label(config: Mapping[str, Any], without: frozenset[str] = frozenset(
         "num_workers": f"×{config.get('num_workers')}",
     }
     return " ".join(str(part) for name, part in parts.items() if part and name not in without)
+
+
+def distinct_labels(
+    configs: Sequence[Mapping[str, Any]], without: Sequence[frozenset[str]], ignored: frozenset[str]
+) -> list[str]:
+    """The label of each config less its settings in `without`; where several share one, with what they differ in.
+
+    Settings in `ignored` tell nothing apart: `encdec 3.5m s64 b4 fp32 device ×2 seed=1`.
+    """
+    labels = [config_label(config, left_out) for config, left_out in zip(configs, without, strict=True)]
+    alike: dict[str, list[int]] = defaultdict(list)
+    for index, label in enumerate(labels):
+        alike[label].append(index)
+    for members in alike.values():
+        settings = {index: _telling(configs[index], without[index] | ignored | _SAID) for index in members}
+        varying = _varying(list(settings.values()))
+        for index, values in settings.items():
+            labels[index] += "".join(f" {path.rpartition('.')[2]}={values.get(path)}" for path in varying)
+    return labels
+
+
+def within(path: str, left_out: frozenset[str]) -> bool:
+    """Whether a setting, or what it is part of, is among `left_out`."""
+    return path in left_out or path.partition(".")[0] in left_out
+
+
+def _telling(config: Mapping[str, Any], left_out: frozenset[str]) -> dict[str, Any]:
+    return {path: value for path, value in flattened(config) if not within(path, left_out)}
+
+
+def _varying(settings: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The paths at which not all are equal."""
+    first = settings[0]
+    paths = dict.fromkeys(path for values in settings for path in values)
+    return [path for path in paths if any(values.get(path) != first.get(path) for values in settings)]
