@@ -5,12 +5,14 @@ from __future__ import annotations
 import functools
 import random
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import nn
 
+from raybench.engine.attention import attention_kernels
 from raybench.engine.compiling import compiled
 from raybench.engine.optimizer import optimizer
 from raybench.engine.place import Place
@@ -26,12 +28,16 @@ from raybench.workloads.registry import workload
 
 @dataclass(frozen=True)
 class Built:
-    """Work and what was learnt while building it. `first_batch_s` is None without a source."""
+    """Work and what was learnt while building it. `first_batch_s` is None without a source.
+
+    `attention` looks which attention kernels run, once the window is closed.
+    """
 
     work: Work
     parameters: int | None
     first_batch_s: float | None
     effective_strategy: str
+    attention: Callable[[], str | None]
 
 
 def build(config: TrialConfig, place: Place, ranks: Ranks) -> Built:
@@ -53,7 +59,13 @@ def _build_split(config: TrialConfig, place: Place) -> Built:
     builder = workload(config.workload).builder()
     call = builder(config, place.rank, place.world_size, place.torch_device, dtype(config.precision))
     call = compiled(call, config.compile)
-    return Built(SplitWork(call, place.rank), parameters=None, first_batch_s=None, effective_strategy="split")
+    return Built(
+        SplitWork(call, place.rank),
+        parameters=None,
+        first_batch_s=None,
+        effective_strategy="split",
+        attention=lambda: None,
+    )
 
 
 def _build_network(config: TrialConfig, place: Place, ranks: Ranks) -> Built:
@@ -68,6 +80,7 @@ def _build_network(config: TrialConfig, place: Place, ranks: Ranks) -> Built:
         parameters=sum(parameter.numel() for parameter in module.parameters() if parameter.requires_grad),
         first_batch_s=first_batch_s,
         effective_strategy=wrapped.effective,
+        attention=functools.partial(_attention, module, first[:1].clone(), recipe),
     )
 
 
@@ -95,6 +108,10 @@ def _recipe(config: TrialConfig, module: nn.Module, wrapped: Wrapped, device: to
         optimizer=optimizer(config.optimizer, module.parameters(), device) if config.optimizer and trains else None,
         tokens_in=getattr(module, "tokens_in", None),
     )
+
+
+def _attention(module: nn.Module, sample: torch.Tensor, recipe: Recipe) -> str | None:
+    return attention_kernels(module, sample, recipe.autocast(), with_gradients=recipe.phase != "forward")
 
 
 def _open(config: TrialConfig, place: Place) -> tuple[Batches, torch.Tensor, float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import re
+import resource
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -81,10 +82,15 @@ def restart_device_peak(device: torch.device) -> None:
 def peaks(device: torch.device) -> RankMemory:
     """Peaks since they were restarted: of the CUDA allocator, of what it reserved, of resident host memory."""
     cuda = device.type == "cuda"
-    found = _PEAK_RESIDENT.search(Path("/proc/self/status").read_text())
-    assert found is not None, "no VmHWM in /proc/self/status"
     return RankMemory(
         allocated_bytes=torch.cuda.max_memory_allocated(device) if cuda else None,
         reserved_bytes=torch.cuda.max_memory_reserved(device) if cuda else None,
-        host_bytes=int(found.group(1)) * 1024,
+        host_bytes=_host_peak_bytes(),
     )
+
+
+def _host_peak_bytes() -> int:
+    """Peak resident memory; of the process's whole life where the kernel does not keep a peak that can be restarted."""
+    found = _PEAK_RESIDENT.search(Path("/proc/self/status").read_text())
+    kilobytes = int(found.group(1)) if found else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return kilobytes * 1024

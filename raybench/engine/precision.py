@@ -18,6 +18,8 @@ def unsupported(config: TrialConfig, device_kind: str, capability: tuple[int, in
 
     `device_kind` is `cuda` or `cpu`; `capability` the GPU's compute capability, None when it is not known.
     """
+    if config.device == "cuda" and device_kind != "cuda":
+        return "device cuda was asked for and there is none"
     if config.precision == "tf32" and device_kind != "cuda":
         return "tf32 needs a CUDA device"
     if config.backend == "nccl" and device_kind != "cuda":

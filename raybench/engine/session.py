@@ -151,7 +151,7 @@ class Session:
             backend=self._ranks.backend,
             effective_precision=effective(config.precision, self._device.type),
             effective_strategy=built.effective_strategy,
-            effective_attention=None,
+            effective_attention=built.attention(),
             torch_version=str(torch.__version__),
             cuda_version=torch.version.cuda,
             driver_version=self._nvml.driver_version(),

@@ -46,7 +46,8 @@ class Telemetry:
         if self._uuid is not None and self._sampler is None:
             command = [sys.executable, "-m", "raybench.engine.telemetry", self._uuid]
             self._sampler = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=_importing_what_we_import()
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=_importing_what_we_import(),
+                start_new_session=True,      # Ctrl-C is for the rank; the sampler ends with its input
             )
 
     def energy_j(self) -> float | None:

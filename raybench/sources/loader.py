@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import torch
 from torch.utils.data import DataLoader, Dataset
 
+from raybench.errors import DataError
 from raybench.sources.base import Reader
 from raybench.sources.host import Sender
 
@@ -50,7 +51,10 @@ class LoaderBatches:
 
     def __next__(self) -> torch.Tensor:
         assert self._batches is not None, "closed"
-        return self._send(next(self._batches))
+        try:
+            return self._send(next(self._batches))
+        except DataError as error:       # arrives with the loader process's whole traceback around its one line
+            raise DataError(str(error).strip().rpartition("DataError: ")[2]) from error
 
     def close(self) -> None:
         # The iterator ends its processes when its last reference goes.

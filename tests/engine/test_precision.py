@@ -37,6 +37,12 @@ def test_unsupported(
     assert unsupported(encdec(precision=precision), device_kind, capability) == expected
 
 
+def test_the_device_is_never_switched_silently() -> None:
+    """A config that asks for CUDA does not run on a CPU; one that leaves it open does."""
+    assert unsupported(encdec(device="cuda"), "cpu") == "device cuda was asked for and there is none"
+    assert unsupported(encdec(device="cpu"), "cpu") is None
+
+
 def test_asking_imports_no_torch() -> None:
     """The driver asks before it starts anything."""
     code = "import sys, raybench.engine.precision; sys.exit('torch' in sys.modules)"

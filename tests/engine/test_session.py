@@ -134,6 +134,7 @@ def test_what_ran(session: Session) -> None:
     ran = result.environment
     assert (ran.effective_strategy, ran.backend, ran.device_kind) == ("none", None, "cpu")
     assert (ran.gpu_model, ran.gpu_uuid, ran.cuda_version, ran.driver_version) == (None, None, None, None)
+    assert ran.effective_attention in ("flash", "math", "flash;math")
     assert ran.cpu_threads == torch.get_num_threads()
     assert (result.telemetry.utilization_mean, result.telemetry.power_mean_w, result.telemetry.energy_j) == (None,) * 3
     assert (result.memory.allocated_bytes, result.memory.reserved_bytes) == (None, None)
