@@ -73,8 +73,8 @@ def _build_network(config: TrialConfig, place: Place, ranks: Ranks) -> Built:
     module = _module(config, place.torch_device)
     wrapped = wrap(module, config.strategy, place, grouped=ranks.grouped)
     recipe = _recipe(config, module, wrapped, place.torch_device)
-    seed_all(config.seed + place.rank)
     batches, first, first_batch_s = _open(config, place)
+    seed_all(config.seed + place.rank)      # after opening: a DataLoader draws a number of its own
     return Built(
         NetworkWork(recipe, first, batches),
         parameters=sum(parameter.numel() for parameter in module.parameters() if parameter.requires_grad),

@@ -39,9 +39,11 @@ def test_every_phase_in_every_precision(session: Session, phase: str, precision:
 
 
 @pytest.mark.parametrize("source", ["device", "generate", "shards"])
-def test_every_source_gives_the_same_losses(session: Session, tmp_path: Path, source: str) -> None:
-    """The same tokens in the same order through the same weights: bit for bit what `device` gives."""
-    config = encdec(source=Source(name=source, num_samples=10, num_shards=3, data_dir=str(tmp_path)))
+@pytest.mark.parametrize("workers", [0, 1])
+def test_every_source_gives_the_same_losses(session: Session, tmp_path: Path, source: str, workers: int) -> None:
+    """The same tokens in the same order, the same weights and dropout: bit for bit what `device` gives."""
+    options = {"num_samples": 10, "num_shards": 3, "data_dir": str(tmp_path), "loader_workers": workers}
+    config = encdec(source=Source(name=source, **options))
     prepare(config)
     result = session.run(config)
     assert result.steps.loss == session.run(encdec()).steps.loss
