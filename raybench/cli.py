@@ -184,13 +184,13 @@ def compare(
     as_json: Json = False,
 ) -> None:
     """Put equal work side by side across clusters or along any axis."""
+    from raybench.judge.compare import columns_for
     from raybench.judge.compare import compare as compare_rows
     from raybench.report.compare_text import compare_text
     from raybench.report.tables import compare_table
 
-    compared = compare_rows(
-        _loaded(outs), by=by, baseline=baseline, allow_quick=allow_quick, include_invalid=include_invalid
-    )
+    frame = _loaded(outs, columns=columns_for(by))
+    compared = compare_rows(frame, by=by, baseline=baseline, allow_quick=allow_quick, include_invalid=include_invalid)
     if as_json:
         _print_frame(compared)
         return
@@ -246,13 +246,13 @@ def _this_machine() -> tuple[tuple[int, ...], str]:
     return worker_counts(places), f"{places} {kind}{'' if places == 1 else 's'}"
 
 
-def _loaded(outs: list[Path], latest: bool = True) -> pd.DataFrame:
+def _loaded(outs: list[Path], *, latest: bool = True, columns: list[str] | None = None) -> pd.DataFrame:
     """The rows under `outs`; a file that cannot be read is one line on stderr."""
     from raybench.results.load import load
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        frame = load(outs, latest=latest)
+        frame = load(outs, latest=latest, columns=columns)
     for warning in caught:
         _tell(f"warning: {warning.message}")
     return frame

@@ -30,7 +30,18 @@ _ENDED: Final = (
     "cluster", "outcome", "valid", "invalid_reasons", "warnings", "quality", "attempted", "repeats", "num_workers",
     "device_kind", "gpu_model",
 )  # fmt: skip
-_RATES: Final = ("tokens_per_s", "samples_per_s")
+_READ: Final = (
+    "config", "work_key", "sweep_order", "repeat", "invalid_reasons", "warnings", "quality", "num_workers",
+    "precision", "source", "model", "micro_batch", "seq_len", "device_kind", "gpu_model", "world_size",
+    "measured_steps", "measured_samples", "measured_tokens", "model_flops_per_step", "measured_s", "samples_per_s",
+    "tokens_per_s", "mfu", "step_ms_mean", "step_ms_std", "peak_memory_allocated_bytes", "peak_memory_reserved_bytes",
+    "peak_host_memory_bytes",
+)  # fmt: skip
+
+
+def columns_for(by: str) -> list[str]:
+    """The columns of `trials` that a comparison by these axes looks at, for `load`."""
+    return [*_READ, *(name.strip() for name in by.split(","))]
 
 
 def compare(

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from raybench.errors import StoreError, UsageError
 from raybench.record.trial import NEVER_REPLACES_OK
 from raybench.results.layout import find_root, table_files
-from raybench.results.read import Unreadable, UnreadableFileWarning, iterate_file, read_file, readable_schema
+from raybench.results.read import REQUIRED, Unreadable, UnreadableFileWarning, iterate_file, read_file, readable_schema
 from raybench.results.schema import TABLES
 
 MAX_TOTAL_BYTES: Final = 2 * 2**30
@@ -36,20 +36,27 @@ _ROW_KEYS: Final = {
 
 
 def load(
-    *outs: str | Path | Sequence[str | Path], latest: bool = True, strict: bool = False, table: str = "trials"
+    *outs: str | Path | Sequence[str | Path],
+    latest: bool = True,
+    strict: bool = False,
+    table: str = "trials",
+    columns: Sequence[str] | None = None,
 ) -> pd.DataFrame:
     """The rows of `table` (`trials`, `steps`, `telemetry` or `nodes`) under one or more result folders.
 
     Columns have pandas' nullable types and are today's; those that an older raybench did not write are null.
     `latest`: only the latest attempt at each trial, and only its steps and telemetry. Rows of `trials` come in the
     order they started. A file that cannot be read is left out with an `UnreadableFileWarning`, or with `strict` is an
-    error. Safe while runs are writing. Raises `StoreError` when there is no row at all.
+    error. `columns` of `trials` reads only those, and those that tell rows apart, in a fraction of the time. Safe while
+    runs are writing. Raises `StoreError` when there is no row at all.
     """
     if table not in TABLES:
         raise UsageError(f"no table {table!r}: there are {', '.join(TABLES)}")
     paths = _flat(outs)
     roots = _roots(paths)
-    trials = _read(roots, "trials", strict)
+    assert columns is None or table == "trials", "columns are chosen of trials only"
+    names = None if columns is None else [*REQUIRED["trials"], *columns]
+    trials = _read(roots, "trials", strict, names)
     if trials.empty:
         raise StoreError(f"no raybench results under {', '.join(map(str, paths))}")
     if latest:
@@ -94,22 +101,22 @@ def _files(roots: Iterable[Path], table: str) -> list[Path]:
     return [path for root in roots for path in table_files(root, table)]
 
 
-def _read(roots: Iterable[Path], table: str, strict: bool) -> pd.DataFrame:
+def _read(roots: Iterable[Path], table: str, strict: bool, names: Sequence[str] | None = None) -> pd.DataFrame:
     tables: list[pa.Table] = []
     total_bytes = 0
     for path in _files(roots, table):
         with _left_out(strict):
-            tables.append(read_file(path, table))
+            tables.append(read_file(path, table, names))
             total_bytes += tables[-1].nbytes
         if total_bytes > MAX_TOTAL_BYTES:
             raise StoreError(f"more than {MAX_TOTAL_BYTES >> 30} GiB of {table}: load fewer folders at once")
     # A folder that was copied holds the same rows once more.
-    rows: pd.DataFrame = _frame(tables, table).drop_duplicates(_ROW_KEYS[table])
+    rows: pd.DataFrame = _frame(tables, table, names).drop_duplicates(_ROW_KEYS[table])
     return rows
 
 
-def _frame(tables: Sequence[pa.Table], table: str) -> pd.DataFrame:
-    rows = pa.concat_tables(tables) if tables else readable_schema(table).empty_table()
+def _frame(tables: Sequence[pa.Table], table: str, names: Sequence[str] | None = None) -> pd.DataFrame:
+    rows = pa.concat_tables(tables) if tables else readable_schema(table, names).empty_table()
     # One array a column: converted in one go, where a chunk a file would make pandas join thousands of pieces.
     frame: pd.DataFrame = rows.combine_chunks().to_pandas(types_mapper=_DTYPES.get)
     return frame
