@@ -13,7 +13,7 @@ import torch
 
 from raybench.engine.build import Built, build
 from raybench.engine.compiling import cache_state
-from raybench.engine.extent import warm_up, window_steps
+from raybench.engine.extent import fewest_warm_up_steps, warm_up, window_steps
 from raybench.engine.memory import (
     baseline,
     device_uuid,
@@ -103,7 +103,7 @@ class Session:
     def _measure(self, config: TrialConfig, built: Built, build_s: float) -> RankResult:
         run = functools.partial(self._run_stretch, built)
         began = time.perf_counter()
-        at_least = 1 if config.measure.seconds is not None else 0
+        at_least = fewest_warm_up_steps(config.measure)
         warmup = warm_up(run, config.warmup, self._ranks.maximum, at_least=at_least)
         warmup_s = time.perf_counter() - began
         restart_device_peak(self._device)

@@ -18,8 +18,9 @@ class Workload:
 
     `code` is `package.module:function`, imported in workers only, so that `plan` never imports torch.
     For the strategies `ddp` and `none` it is `build(config) -> torch.nn.Module`, whose `forward(batch)` returns the
-    scalar loss. For `split` it is `build(config, rank, world_size, device, dtype) -> Callable[[], torch.Tensor]`:
-    one call is this rank's share of one step.
+    scalar loss; its tokens are counted where it has `tokens_in(batch) -> int`. For `split` it is
+    `build(config, rank, world_size, device, dtype) -> Callable[[], torch.Tensor]`: one call is this rank's share of
+    one step.
     """
 
     family: Family

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from raybench.engine.extent import warm_up, window_steps
+from raybench.engine.extent import fewest_warm_up_steps, warm_up, window_steps
 from raybench.engine.stretch import Stretch
 from raybench.spec.config import Extent
 
@@ -30,7 +30,7 @@ def test_warm_up_by_steps_is_one_stretch() -> None:
     """5 steps are one stretch of 5; 0 are none, unless one is needed."""
     assert sizes(Extent(steps=5)) == [5]
     assert sizes(Extent(steps=0)) == []
-    assert sizes(Extent(steps=0), at_least=1) == [1]
+    assert sizes(Extent(steps=0), at_least=3) == [3]
 
 
 def test_warm_up_by_seconds_grows_and_does_not_overshoot() -> None:
@@ -44,8 +44,15 @@ def test_warm_up_goes_by_the_slowest_rank() -> None:
 
 
 def test_one_long_step_is_enough() -> None:
-    """A step longer than the warm-up."""
+    """A step longer than the warm-up; two more where the window is to go by them."""
     assert sizes(Extent(seconds=0.05)) == [1]
+    assert sizes(Extent(seconds=0.05), at_least=3) == [1, 1, 1]
+
+
+def test_only_a_window_in_seconds_needs_warm_up() -> None:
+    """Three steps, so that their median leaves the first one out."""
+    assert fewest_warm_up_steps(Extent(steps=20)) == 0
+    assert fewest_warm_up_steps(Extent(seconds=2.0)) == 3
 
 
 def test_window_by_steps() -> None:

@@ -116,8 +116,9 @@ def test_ranks_run_the_same_number_of_steps(ranks: list[dict[str, Any]]) -> None
     assert first.measured_steps >= 10
 
 
-def test_windows_of_both_ranks_are_the_same_time(ranks: list[dict[str, Any]]) -> None:
-    """Under DDP both ranks' step times sum to their windows."""
-    for result in both(ranks, "plain"):
-        measured_s = sum(result.steps.step_ms[2:]) / 1e3
-        assert measured_s == pytest.approx(result.measured_s, rel=0.05, abs=1e-3)
+def test_each_rank_has_a_window_of_its_own(ranks: list[dict[str, Any]]) -> None:
+    """Each by its own clock: step times never exceed the window, and no rank reports another's."""
+    first, second = both(ranks, "plain")
+    assert first.measured_s != second.measured_s
+    for result in (first, second):
+        assert 0 < sum(result.steps.step_ms[2:]) / 1e3 <= result.measured_s + 1e-9
