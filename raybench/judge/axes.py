@@ -102,9 +102,9 @@ def _plain(value: Any) -> Any:
 
 
 def _in_order(name: str, found: list[Any], frame: pd.DataFrame, codes: np.ndarray[Any, Any]) -> list[Any]:
-    """Numbers ascend, clusters go by the alphabet, anything else as the sweep lists it."""
+    """Numbers ascend, clusters and machines go by the alphabet, settings as the sweep lists them."""
     numeric = all(isinstance(value, int | float) for value in found)
-    if numeric or name in IDENTITY:
+    if numeric or name in IDENTITY or name in RAN:
         return sorted(found)
     first = frame["sweep_order"].groupby(codes).min()
     return [found[code] for code in sorted(range(len(found)), key=lambda code: (first[code], code))]

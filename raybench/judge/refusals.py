@@ -48,7 +48,7 @@ def refuse_mixed_work(rows: pd.DataFrame, parsed_configs: ParsedConfigs) -> None
     for column in _SAME_MACHINES:
         found = rows.groupby(SIDE, sort=False)[column].nunique()
         if (found > 1).any():
-            mixed = rows[(rows[SIDE] == found.index[int(found.to_numpy().argmax())]).all(axis=1)]
+            mixed = _most_mixed(rows, found)
             values = " and ".join(sorted(map(str, mixed[column].dropna().unique())))
             raise ComparisonError(
                 f"one value holds rows of {values}: {mixed['work'].iloc[0]}; name {column} too, as in --by ...,{column}"
@@ -56,13 +56,20 @@ def refuse_mixed_work(rows: pd.DataFrame, parsed_configs: ParsedConfigs) -> None
     kinds = rows.groupby(SIDE, sort=False)["work_key"].nunique()
     if not (kinds > 1).any():
         return
-    mixed = rows[(rows[SIDE] == kinds.index[int(kinds.to_numpy().argmax())]).all(axis=1)]
+    mixed = _most_mixed(rows, kinds)
     first, *others = mixed.drop_duplicates("work_key")["row"].to_list()
     differing = _differences(parsed_configs.row(first), parsed_configs.row(others[0]), frozenset())
     raise ComparisonError(
         f"one value holds different work: {mixed['work'].iloc[0]} also differs in {_told(differing)}; "
         f"name it too, as in --by ...,{next(iter(differing), 'seed')}"
     )
+
+
+def _most_mixed(rows: pd.DataFrame, found: pd.Series[int]) -> pd.DataFrame:
+    """The rows of the side with the most different values."""
+    pair, value = found.index[int(found.to_numpy().argmax())]
+    mixed: pd.DataFrame = rows[rows["pair"].eq(pair) & rows["value"].eq(value)]
+    return mixed
 
 
 def refuse_unlike_devices(sides: pd.DataFrame) -> None:

@@ -1,0 +1,302 @@
+"""Comparisons worked by hand, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from raybench.errors import ComparisonError, UsageError
+from raybench.judge.compare import columns_for, compare
+from raybench.record.trial import Trial
+from raybench.spec.config import Extent, Source
+from raybench.spec.family import ENCDEC
+from raybench.spec.shapes import EncDecShape
+from tests.factories import make_config, make_trial
+from tests.frames import frame_of
+
+GPU = {"device_kind": "cuda", "gpu_model": "NVIDIA H200"}
+
+
+def two_clusters(**overrides: Any) -> list[Trial]:
+    """The same trial at 50 ms on cluster a and at 25 ms on cluster b."""
+    return [make_trial(step_ms=ms, cluster=name, **overrides) for name, ms in (("a", 50.0), ("b", 25.0))]
+
+
+def by_value(compared: pd.DataFrame, axis: str, column: str) -> dict[Any, Any]:
+    """A column as plain values by the value of the axis."""
+    values = [None if pd.isna(value) else value for value in compared[column]]
+    return dict(zip(compared[axis], values, strict=True))
+
+
+def test_two_clusters_are_paired_on_equal_work() -> None:
+    """8 samples and 8 x 63 tokens a step: 160/s and 10 080/s at 50 ms, twice that at 25 ms; the baseline is a."""
+    compared = compare(frame_of(*two_clusters()))
+    assert by_value(compared, "cluster", "samples_per_s") == {"a": 160.0, "b": 320.0}
+    assert by_value(compared, "cluster", "tokens_per_s") == {"a": 10080.0, "b": 20160.0}
+    assert by_value(compared, "cluster", "samples_per_s_per_gpu") == {"a": 80.0, "b": 160.0}
+    assert by_value(compared, "cluster", "step_ms_mean") == {"a": 50.0, "b": 25.0}
+    assert by_value(compared, "cluster", "ratio") == {"a": 1.0, "b": 2.0}
+    assert by_value(compared, "cluster", "ratio_low") == {"a": None, "b": None}
+    assert compared["baseline"].to_list() == [True, False]
+    assert compared["work"].unique().tolist() == ["encdec 3.5m s64 b4 fp32 device ×2"]
+
+
+def test_flops_and_mfu_are_over_all_the_time() -> None:
+    """Two repeats of 20 steps, 1 s and 3 s: 40 steps' FLOPs in 4 s on 2 ranks; MFU (0.6 x 1 + 0.2 x 3) / 4 = 0.3."""
+    rows = [
+        make_trial(step_ms=ms, repeat=repeat, mfu=mfu, model_flops_per_step=2e12, cluster="a")
+        for repeat, ms, mfu in ((1, 50.0, 0.6), (2, 150.0, 0.2))
+    ]
+    compared = compare(frame_of(*rows, make_trial(cluster="b")))
+    assert by_value(compared, "cluster", "tflops_per_gpu")["a"] == pytest.approx(40 * 2 / 4 / 2)
+    assert by_value(compared, "cluster", "mfu") == {"a": pytest.approx(0.3), "b": None}
+
+
+def test_repeats_are_total_work_over_total_time() -> None:
+    """Steps of 40 and 60 ms: 2 x 160 samples in 0.8 + 1.2 s are 160/s, not the mean of the rates, 166.7/s."""
+    rows = [make_trial(step_ms=ms, repeat=repeat, cluster="a") for repeat, ms in ((1, 40.0), (2, 60.0))]
+    rows += [make_trial(step_ms=50.0, repeat=repeat, cluster="b") for repeat in (1, 2)]
+    compared = compare(frame_of(*rows))
+    assert by_value(compared, "cluster", "samples_per_s") == {"a": pytest.approx(160.0), "b": pytest.approx(160.0)}
+    assert by_value(compared, "cluster", "step_ms_mean")["a"] == pytest.approx(50.0)
+    assert by_value(compared, "cluster", "repeats") == {"a": 2, "b": 2}
+    # ln(60/40) / 2 = 0.2027 is the standard error of the log mean with 1 degree of freedom: t = 12.706.
+    low, high = (by_value(compared, "cluster", column)["b"] for column in ("ratio_low", "ratio_high"))
+    middle = 50.0 / (40.0 * 60.0) ** 0.5
+    assert high / low == pytest.approx(2.718281828 ** (2 * 12.7062 * 0.202733), rel=1e-3)
+    assert (low * high) ** 0.5 == pytest.approx(1 / middle, rel=1e-6)
+
+
+def test_spread_is_pooled_over_repeats() -> None:
+    """CVs of 2 % at 40 and 60 ms: sqrt((0.8^2 + 1.2^2) / 2) = 1.0198 ms over a mean of 50 ms is 2.04 %."""
+    rows = [make_trial(step_ms=ms, repeat=repeat, cluster="a") for repeat, ms in ((1, 40.0), (2, 60.0))]
+    compared = compare(frame_of(*rows, make_trial(cluster="b")))
+    assert by_value(compared, "cluster", "step_ms_cv")["a"] == pytest.approx(0.020396, rel=1e-4)
+
+
+def test_published_scaling_table() -> None:
+    """Strong scaling by GPU count, global batch fixed: 1.94 and 3.41 from tokens per second (GS-02)."""
+    rows = []
+    for gpus, tokens_per_s in ((1, 29600.05), (2, 57289.31), (4, 100791.44)):
+        config = make_config(
+            num_workers=gpus, micro_batch=16 // gpus, global_batch=16, batch_given="global_batch", seq_len=513
+        )
+        rows.append(make_trial(config, step_ms=1e3 * 16 * 512 / tokens_per_s, **GPU))
+    compared = compare(frame_of(*rows), by="num_workers")
+    ratios = {workers: round(ratio, 2) for workers, ratio in by_value(compared, "num_workers", "ratio").items()}
+    assert ratios == {1: 1.0, 2: 1.94, 4: 3.41}
+    assert set(compared["work"]) == {"encdec 3.5m s513 g16 fp32 device"}
+
+
+def test_weak_scaling_pairs_without_the_derived_global_batch() -> None:
+    """micro_batch was given, so global batches of 4 and 8 follow from the workers and are no difference."""
+    rows = [make_trial(make_config(num_workers=workers), step_ms=50.0) for workers in (1, 2)]
+    assert by_value(compare(frame_of(*rows), by="num_workers"), "num_workers", "ratio") == {1: 1.0, 2: 2.0}
+
+
+def test_a_given_global_batch_is_a_difference() -> None:
+    """Both numbers given and both differing is other work, whatever the workers."""
+    rows = [
+        make_trial(make_config(num_workers=n, global_batch=4 * n, batch_given="micro_batch+grad_accum+global_batch"))
+        for n in (1, 2)
+    ]
+    with pytest.raises(ComparisonError, match=r"nothing in common.*global_batch \(4 / 8\)"):
+        compare(frame_of(*rows), by="num_workers")
+
+
+def test_any_setting_is_an_axis() -> None:
+    """A dotted key reaches into the shape; the smallest number is the baseline."""
+    shapes = {rate: ENCDEC.presets["3.5m"].model_copy(update={"dropout": rate}) for rate in (0.1, 0.0)}
+    rows = [
+        make_trial(make_config(model=shape, model_name="custom"), step_ms=50.0 - 100 * rate, sweep_order=order)
+        for order, (rate, shape) in enumerate(shapes.items())
+    ]
+    compared = compare(frame_of(*rows), by="model.dropout")
+    assert by_value(compared, "model.dropout", "ratio") == {0.0: 1.0, 0.1: pytest.approx(1.25)}
+    assert isinstance(shapes[0.0], EncDecShape)
+
+
+def test_two_axes_are_one_table() -> None:
+    """Each combination against the first of both."""
+    rows = [
+        make_trial(make_config(precision=precision, num_workers=workers), step_ms=ms, sweep_order=order)
+        for order, (precision, workers, ms) in enumerate(
+            [("fp32", 1, 40.0), ("fp32", 2, 50.0), ("bf16", 1, 20.0), ("bf16", 2, 25.0)]
+        )
+    ]
+    compared = compare(frame_of(*rows), by="precision,num_workers")
+    assert list(zip(compared["precision"], compared["num_workers"], compared["ratio"], strict=True)) == [
+        ("fp32", 1, 1.0), ("fp32", 2, pytest.approx(1.6)), ("bf16", 1, 2.0), ("bf16", 2, pytest.approx(3.2)),
+    ]  # fmt: skip
+    other = compare(frame_of(*rows), by="precision,num_workers", baseline="bf16,2")
+    assert other["baseline"].tolist() == [True, False, False, False]
+    assert other["ratio"].iloc[0] == 1.0
+
+
+def test_the_baseline_can_be_chosen() -> None:
+    """By any value as it is printed."""
+    compared = compare(frame_of(*two_clusters()), baseline="b")
+    assert by_value(compared, "cluster", "ratio") == {"b": 1.0, "a": 0.5}
+
+
+def test_words_keep_the_order_of_the_sweep() -> None:
+    """fp32 is listed first, so it is the baseline although bf16 sorts before it."""
+    rows = [make_trial(make_config(precision=name), sweep_order=i) for i, name in enumerate(("fp32", "bf16"))]
+    assert compare(frame_of(*rows), by="precision")["precision"].tolist() == ["fp32", "bf16"]
+
+
+def test_sources_pair_although_their_options_differ() -> None:
+    """Shards have a number that the device source lacks; the data itself must be the same size."""
+    rows = [
+        make_trial(make_config(source=Source(name=name, num_samples=2000, num_shards=shards)), sweep_order=order)
+        for order, (name, shards) in enumerate((("device", None), ("shards", 4)))
+    ]
+    assert compare(frame_of(*rows), by="source")["ratio"].tolist() == [1.0, 1.0]
+    rows[1] = make_trial(make_config(source=Source(name="shards", num_samples=3000)), sweep_order=1)
+    with pytest.raises(ComparisonError, match=r"source.num_samples \(2000 / 3000\)"):
+        compare(frame_of(*rows), by="source")
+
+
+def test_another_axis_is_compared_inside_each_cluster() -> None:
+    """Rows of two clusters are never each other's repeats."""
+    rows = [
+        make_trial(make_config(num_workers=workers), step_ms=ms, cluster=name)
+        for name, ms in (("a", 50.0), ("b", 25.0))
+        for workers in (1, 2)
+    ]
+    compared = compare(frame_of(*rows), by="num_workers")
+    assert compared["cluster"].tolist() == ["a", "a", "b", "b"]
+    assert compared["repeats"].tolist() == [1, 1, 1, 1]
+    assert compared["samples_per_s"].tolist() == [80.0, 160.0, 160.0, 320.0]
+
+
+def test_what_tells_clusters_apart_is_compared_across_them() -> None:
+    """The GPU model differs between clusters only."""
+    rows = [
+        make_trial(step_ms=ms, cluster=name, device_kind="cuda", gpu_model=gpu)
+        for name, ms, gpu in (("a", 50.0, "A100"), ("b", 25.0, "H200"))
+    ]
+    assert by_value(compare(frame_of(*rows), by="gpu_model"), "gpu_model", "ratio") == {"A100": 1.0, "H200": 2.0}
+    rows.append(make_trial(cluster="c", device_kind="cuda", gpu_model="H200"))
+    with pytest.raises(ComparisonError, match="holds rows of b and c.*--by ...,cluster"):
+        compare(frame_of(*rows), by="gpu_model")
+
+
+def test_failed_rows_are_shown_without_figures() -> None:
+    """Their outcome says why; the other side keeps its own figures, and there is no ratio without a baseline."""
+    rows = [make_trial(cluster="a", outcome="oom_cuda"), make_trial(cluster="b")]
+    compared = compare(frame_of(*rows))
+    assert by_value(compared, "cluster", "outcome") == {"a": "oom_cuda", "b": "ok"}
+    assert by_value(compared, "cluster", "samples_per_s") == {"a": None, "b": 160.0}
+    assert by_value(compared, "cluster", "ratio") == {"a": None, "b": None}
+
+
+def test_a_failed_repeat_is_counted_not_averaged() -> None:
+    """Two of three repeats ended well: figures of two, three attempted."""
+    rows = [make_trial(cluster="a", repeat=1), make_trial(cluster="a", repeat=2)]
+    rows += [make_trial(cluster="a", repeat=3, outcome="timeout"), make_trial(cluster="b")]
+    compared = compare(frame_of(*rows))
+    assert by_value(compared, "cluster", "repeats")["a"] == 2
+    assert by_value(compared, "cluster", "attempted")["a"] == 3
+    assert by_value(compared, "cluster", "outcome")["a"] == "ok"
+
+
+def test_invalid_rows_are_shown_with_their_reason_and_no_ratio() -> None:
+    """Unless asked for."""
+    rows = frame_of(
+        make_trial(cluster="a"), make_trial(cluster="b", step_ms=25.0, valid=False, invalid_reasons="above_peak")
+    )
+    compared = compare(rows)
+    assert by_value(compared, "cluster", "invalid_reasons")["b"] == "above_peak"
+    assert by_value(compared, "cluster", "samples_per_s")["b"] == 320.0
+    assert by_value(compared, "cluster", "ratio") == {"a": 1.0, "b": None}
+    assert by_value(compare(rows, include_invalid=True), "cluster", "ratio") == {"a": 1.0, "b": 2.0}
+
+
+def test_an_invalid_repeat_is_left_out_of_its_side() -> None:
+    """A valid repeat speaks for the side alone."""
+    rows = [make_trial(cluster="a"), make_trial(cluster="b", step_ms=25.0)]
+    rows.append(make_trial(cluster="b", repeat=2, step_ms=1.0, valid=False, invalid_reasons="above_peak"))
+    assert by_value(compare(frame_of(*rows)), "cluster", "ratio")["b"] == 2.0
+
+
+def test_cpu_against_gpu_is_refused() -> None:
+    """Whatever the axis."""
+    rows = [make_trial(cluster="a"), make_trial(cluster="b", **GPU)]
+    with pytest.raises(ComparisonError, match="CPU against GPU is no comparison: encdec 3.5m"):
+        compare(frame_of(*rows))
+    with pytest.raises(ComparisonError, match="CPU against GPU"):
+        compare(frame_of(*rows), by="device_kind", include_invalid=True)
+
+
+def test_quick_against_full_is_refused() -> None:
+    """A first look must not pass for a measurement, unless one insists."""
+    rows = frame_of(make_trial(cluster="a"), make_trial(make_config(quality="quick"), cluster="b", step_ms=25.0))
+    with pytest.raises(ComparisonError, match="full against quick is no comparison.*--allow-quick"):
+        compare(rows)
+    assert by_value(compare(rows, allow_quick=True), "cluster", "ratio")["b"] == 2.0
+
+
+def test_a_full_run_supersedes_the_quick_look_before_it() -> None:
+    """Quick rows of a work that was measured in full do not count, and do not stand in the way."""
+    quick = make_trial(make_config(quality="quick", measure=Extent(steps=10)), cluster="b", step_ms=1.0)
+    compared = compare(frame_of(*two_clusters(), quick))
+    assert by_value(compared, "cluster", "ratio")["b"] == 2.0
+
+
+def test_different_work_is_refused_with_what_differs() -> None:
+    """The settings of the nearest two rows are named."""
+    rows = [make_trial(cluster="a"), make_trial(make_config(precision="bf16", seed=7), cluster="b")]
+    with pytest.raises(ComparisonError, match=r"precision \(fp32 / bf16\), seed \(0 / 7\)"):
+        compare(frame_of(*rows))
+
+
+def test_one_value_is_nothing_to_compare() -> None:
+    """What does vary is said."""
+    rows = [make_trial(make_config(precision=precision)) for precision in ("fp32", "bf16")]
+    with pytest.raises(ComparisonError, match="same cluster .host-a.*--by precision"):
+        compare(frame_of(*rows))
+
+
+def test_one_value_must_be_one_work() -> None:
+    """Custom models share a name; averaging them would be wrong."""
+    wide = ENCDEC.presets["3.5m"].model_copy(update={"d_model": 256})
+    rows = [make_trial(make_config(model_name=name), sweep_order=0) for name in ("3.5m", "custom")]
+    rows.append(make_trial(make_config(model_name="custom", model=wide), sweep_order=1))
+    with pytest.raises(ComparisonError, match="model.d_model"):
+        compare(frame_of(*rows), by="model")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"by": "precison"}, 'no such axis; did you mean "precision"'),
+        ({"by": "cluster,cluster"}, "each axis once"),
+        ({"by": ""}, "each axis once"),
+        ({"baseline": "c"}, "no such cluster; there are a, b"),
+        ({"by": "cluster,precision", "baseline": "a"}, "one value for each of cluster, precision"),
+    ],
+)
+def test_a_wrong_question_is_told_in_one_line(options: dict[str, str], message: str) -> None:
+    """What is wrong and what there is."""
+    with pytest.raises(UsageError, match=message):
+        compare(frame_of(*two_clusters()), **options)  # type: ignore[arg-type]
+
+
+def test_rows_without_the_setting_are_left_out() -> None:
+    """Rows that do not have the axis at all cannot be on any side of it."""
+    rows = two_clusters() + [make_trial(cluster="c", gpu_model=None)]
+    frame = frame_of(*rows)
+    frame.loc[frame["cluster"].ne("c"), ["device_kind", "gpu_model"]] = "cuda"
+    frame.loc[frame["cluster"].eq("b"), "gpu_model"] = "H200"
+    assert compare(frame, by="gpu_model")["cluster"].tolist() == ["b", "a"]
+
+
+def test_a_comparison_needs_no_other_columns() -> None:
+    """The command reads only these, so nothing else may be looked at."""
+    frame = frame_of(*two_clusters())
+    needed = ["trial_uid", "sweep", "cluster", "trial_id", "attempt", "started_at", "outcome", "valid"]
+    few = frame[list(dict.fromkeys([*needed, *columns_for("cluster")]))]
+    pd.testing.assert_frame_equal(compare(few), compare(frame))

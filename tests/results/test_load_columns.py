@@ -1,0 +1,20 @@
+"""Reading some columns only."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from raybench.results.load import load
+from tests.factories import make_trial
+from tests.frames import store
+
+
+def test_only_what_was_asked_for_is_read(tmp_path: Path) -> None:
+    """Beside it only what tells rows and attempts apart; the latest attempt is still the one that counts."""
+    store(tmp_path, make_trial(attempt=1, step_ms=50.0), make_trial(attempt=2, step_ms=25.0))
+    frame = load(tmp_path, columns=["samples_per_s"])
+    # 8 samples a step of 25 ms.
+    assert frame["samples_per_s"].to_list() == [320.0]
+    assert set(frame.columns) == {
+        "samples_per_s", "trial_uid", "sweep", "cluster", "trial_id", "attempt", "started_at", "outcome", "valid",
+    }  # fmt: skip
