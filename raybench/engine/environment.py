@@ -10,7 +10,6 @@ import os
 import platform
 import re
 import socket
-from dataclasses import asdict
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -32,7 +31,10 @@ def visible_gpus() -> tuple[Gpu, ...]:
 
 
 def node_facts(*, sweep_run_id: str, address: str, nvml: Nvml | None = None) -> Node:
-    """The facts of this node. `address` is the node's Ray address; `nvml` a stand-in in tests."""
+    """The facts of this node. `address` is the node's Ray address; `nvml` a stand-in in tests.
+
+    `node_key` is a hash of all but itself, the run, and when they were read.
+    """
     facts = {**_machine(), **_gpus(nvml or Nvml.load()), **_software(), "address": address}
     return Node(
         node_key=hashlib.sha256(canonical_json(facts).encode()).hexdigest()[:16],
@@ -40,11 +42,6 @@ def node_facts(*, sweep_run_id: str, address: str, nvml: Nvml | None = None) -> 
         seen_at=datetime.now(timezone.utc),
         **facts,
     )
-
-
-def facts_of(node: Node) -> dict[str, Any]:
-    """What `node_key` is a hash of: everything but the key itself, the run, and when it was read."""
-    return {name: value for name, value in asdict(node).items() if name not in ("node_key", "sweep_run_id", "seen_at")}
 
 
 def cuda_built_for() -> str | None:

@@ -22,8 +22,3 @@ def optimizer(asked: Asked, parameters: Iterable[nn.Parameter], device: torch.de
         return SGD(parameters, lr=asked.lr, momentum=asked.momentum, weight_decay=asked.weight_decay, fused=fused)
     kind = AdamW if asked.name == "adamw" else Adam
     return kind(parameters, lr=asked.lr, weight_decay=asked.weight_decay, fused=fused)
-
-
-def is_fused(made: Optimizer) -> bool:
-    """Whether the fused kernels run."""
-    return all(group.get("fused") is True for group in made.param_groups)

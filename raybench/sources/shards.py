@@ -69,6 +69,7 @@ class ShardReader:
             path = self._directory / shard_name(shard)
             try:
                 self._open = (shard, os.open(path, os.O_RDONLY | os.O_CLOEXEC))
-            except FileNotFoundError as error:
-                raise DataError(f"{path} is missing; delete the folder {path.parent} and run again") from error
+            except OSError as error:
+                cure = f"delete the folder {path.parent} and run again"
+                raise DataError(f"{path} cannot be opened: {error.strerror}; {cure}") from error
         return self._open[1]
