@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from raybench.report.text import NULL
-
-GROUP = "\u202f"     # narrow no-break space, as ISO 80000 groups digits; never a comma, which some read as a point
+from raybench.report.text import GROUP, NULL
 
 
 def is_null(value: Any) -> bool:
     """None, NaN and pandas' NA are all one thing to a reader."""
-    return value is None or value is not value or type(value).__name__ in {"NAType", "NaTType"}
+    if isinstance(value, float):
+        return math.isnan(value)
+    return value is None or type(value).__name__ in {"NAType", "NaTType"}
 
 
 def count(value: Any) -> str:

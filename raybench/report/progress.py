@@ -26,6 +26,7 @@ from raybench.report.text import literal, shortened
 
 HEARTBEAT_S = 30.0
 MAX_LINE = 200
+BEATS_A_TRIAL, SPARE_BEATS = 2, 4     # with its own line a trial has at most three, and a log stays readable
 REDRAWS_A_SECOND = 2          # each one takes time from a benchmark that may share the driver's cores
 INTERRUPTED = 130
 
@@ -85,6 +86,7 @@ class ProgressDisplay:
         self._progress: Progress | None = None
         self._live: Live | None = None
         self._beat_at_s = self._beat_every_s = 0.0
+        self._beats_left = SPARE_BEATS
         self._over = threading.Event()
         self._broken = False
 
@@ -112,6 +114,7 @@ class ProgressDisplay:
             assert self._progress is not None
             now_s = self._clock()
             self._progress.start(trial, now_s)
+            self._beats_left += BEATS_A_TRIAL
             self._beat_every_s = HEARTBEAT_S
             self._beat_at_s = now_s + HEARTBEAT_S
 
@@ -149,6 +152,9 @@ class ProgressDisplay:
             now_s = self._clock()
             if self._progress is None or self._progress.running is None or now_s < self._beat_at_s:
                 return
+            if not self._beats_left:
+                return
+            self._beats_left -= 1
             self._beat_every_s *= 2
             self._beat_at_s = now_s + self._beat_every_s
             self._say(Text(self._progress.status(now_s), style="dim"))

@@ -9,9 +9,9 @@ import pandas as pd
 from rich.table import Table
 
 from raybench.report.columns import Row, Shown, table
-from raybench.report.numbers import GROUP, count, gib, giga, is_null, percent, ratio, significant, spread, three
+from raybench.report.numbers import count, gib, giga, is_null, percent, ratio, significant, spread, three
 from raybench.report.status import notes, outcome_style, told_outcome
-from raybench.report.text import NULL
+from raybench.report.text import GROUP, NULL
 from raybench.results.configs import NOT_KEYED, distinct_labels, parsed
 
 SHORT_ID: Final = 8      # characters of `trial_uid`: enough to find a row by

@@ -7,6 +7,7 @@ import re
 from rich.text import Text
 
 NULL = "–"
+GROUP = "\u202f"     # narrow no-break space, as ISO 80000 groups digits; never a comma, which some read as a point
 _COLOURS = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 
 
@@ -19,7 +20,7 @@ def literal(text: str, *, lines: bool = False) -> str:
 def _kept(char: str, lines: bool) -> str:
     if char == "\n" and lines:
         return char
-    if char.isprintable():
+    if char.isprintable() or char == GROUP:
         return char
     return " " if char.isspace() else ""
 

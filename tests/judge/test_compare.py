@@ -180,7 +180,7 @@ def test_what_tells_clusters_apart_is_compared_across_them() -> None:
     ]
     assert by_value(compare(frame_of(*rows), by="gpu_model"), "gpu_model", "ratio") == {"A100": 1.0, "H200": 2.0}
     rows.append(make_trial(cluster="c", device_kind="cuda", gpu_model="H200"))
-    with pytest.raises(ComparisonError, match="holds rows of b and c.*--by ...,cluster"):
+    with pytest.raises(ComparisonError, match=r"holds rows of b and c.*--by ...,cluster"):
         compare(frame_of(*rows), by="gpu_model")
 
 
@@ -225,7 +225,7 @@ def test_an_invalid_repeat_is_left_out_of_its_side() -> None:
 def test_cpu_against_gpu_is_refused() -> None:
     """Whatever the axis."""
     rows = [make_trial(cluster="a"), make_trial(cluster="b", **GPU)]
-    with pytest.raises(ComparisonError, match="CPU against GPU is no comparison: encdec 3.5m"):
+    with pytest.raises(ComparisonError, match=r"CPU against GPU is no comparison: encdec 3.5m"):
         compare(frame_of(*rows))
     with pytest.raises(ComparisonError, match="CPU against GPU"):
         compare(frame_of(*rows), by="device_kind", include_invalid=True)
@@ -234,7 +234,7 @@ def test_cpu_against_gpu_is_refused() -> None:
 def test_quick_against_full_is_refused() -> None:
     """A first look must not pass for a measurement, unless one insists."""
     rows = frame_of(make_trial(cluster="a"), make_trial(make_config(quality="quick"), cluster="b", step_ms=25.0))
-    with pytest.raises(ComparisonError, match="full against quick is no comparison.*--allow-quick"):
+    with pytest.raises(ComparisonError, match=r"full against quick is no comparison.*--allow-quick"):
         compare(rows)
     assert by_value(compare(rows, allow_quick=True), "cluster", "ratio")["b"] == 2.0
 
@@ -256,7 +256,7 @@ def test_different_work_is_refused_with_what_differs() -> None:
 def test_one_value_is_nothing_to_compare() -> None:
     """What does vary is said."""
     rows = [make_trial(make_config(precision=precision)) for precision in ("fp32", "bf16")]
-    with pytest.raises(ComparisonError, match="same cluster .host-a.*--by precision"):
+    with pytest.raises(ComparisonError, match=r"same cluster .host-a.*--by precision"):
         compare(frame_of(*rows))
 
 
@@ -265,7 +265,7 @@ def test_one_value_must_be_one_work() -> None:
     wide = ENCDEC.presets["3.5m"].model_copy(update={"d_model": 256})
     rows = [make_trial(make_config(model_name=name), sweep_order=0) for name in ("3.5m", "custom")]
     rows.append(make_trial(make_config(model_name="custom", model=wide), sweep_order=1))
-    with pytest.raises(ComparisonError, match="model.d_model"):
+    with pytest.raises(ComparisonError, match=r"model.d_model"):
         compare(frame_of(*rows), by="model")
 
 
@@ -287,7 +287,7 @@ def test_a_wrong_question_is_told_in_one_line(options: dict[str, str], message: 
 
 def test_rows_without_the_setting_are_left_out() -> None:
     """Rows that do not have the axis at all cannot be on any side of it."""
-    rows = two_clusters() + [make_trial(cluster="c", gpu_model=None)]
+    rows = [*two_clusters(), make_trial(cluster="c", gpu_model=None)]
     frame = frame_of(*rows)
     frame.loc[frame["cluster"].ne("c"), ["device_kind", "gpu_model"]] = "cuda"
     frame.loc[frame["cluster"].eq("b"), "gpu_model"] = "H200"

@@ -1,0 +1,181 @@
+"""What a run looks like, on a terminal and in a log. Time is made up."""
+
+from __future__ import annotations
+
+import io
+import re
+
+import pytest
+from rich.console import Console
+
+from raybench.record.run import RunClosed, RunOpened, TrialStarted
+from raybench.report.console import PatientConsole
+from raybench.report.progress import MAX_LINE, ProgressDisplay
+from raybench.version import __version__
+from tests.factories import make_trial
+
+OPENED = RunOpened(
+    sweep="quick", sweep_run_id="r", ray="private Ray 2.60.0 (nothing runs here)", hardware="2 CPU cores, no GPU",
+    out="results", cluster="box", planned=16, done_earlier=6, to_run=10, groups=2,
+)  # fmt: skip
+CLOSED = RunClosed(
+    sweep="quick", cluster="box", trial_ids=(), outcomes={"oom_cuda": 1, "ok": 14}, not_run=1, invalid=0, exit_code=1,
+    out="results", continue_command="raybench run quick",
+)  # fmt: skip
+LABEL = "encdec 3.5m s64 b4 fp32 device ×2"
+
+
+class Clock:
+    """Seconds that pass when told to."""
+
+    now_s = 1000.0
+
+    def __call__(self) -> float:
+        return self.now_s
+
+
+class Watched:
+    """A display on a made-up console and clock."""
+
+    def __init__(self, *, terminal: bool = False, width: int = 200) -> None:
+        self.clock, self.file = Clock(), io.StringIO()
+        console = Console(
+            file=self.file, force_terminal=terminal, width=width, highlight=False, color_system="standard" if terminal else None, _environ={},
+        )  # fmt: skip
+        self.display = ProgressDisplay(console, self.clock)
+
+    def start(self, position: int, *, opens_group: bool = False) -> None:
+        """A trial begins."""
+        self.display.trial_started(
+            TrialStarted(trial_id="t", label=LABEL, position=position, planned=16, opens_group=opens_group)
+        )
+
+    def lines(self) -> list[str]:
+        """What was printed."""
+        return self.file.getvalue().replace("\u202f", " ").splitlines()
+
+
+def test_a_log_of_a_run() -> None:
+    """Whole output: which Ray first, a line a trial, how it ended."""
+    watched = Watched()
+    watched.display.opened(OPENED)
+    watched.start(7, opens_group=True)
+    watched.clock.now_s += 6.3
+    watched.display.trial_ended(make_trial(worker_start_s=5.0), LABEL, 7)
+    watched.start(8)
+    watched.clock.now_s += 1.3
+    watched.display.trial_ended(make_trial(step_ms=5.0, warnings="short_window"), LABEL, 8)
+    watched.display.trial_ended(make_trial(outcome="infeasible", error_text="64 workers"), LABEL, 9)
+    watched.display.closed(CLOSED)
+    assert watched.lines() == [
+        f"raybench {__version__} · private Ray 2.60.0 (nothing runs here)",
+        "sweep quick · 16 trials · 6 done earlier · 10 to run · cluster box · 2 CPU cores, no GPU · results in results",
+        f"[ 7/16] {LABEL}             160.0 samples/s ±2.0 %    6.3 s  ok",
+        f"[ 8/16] {LABEL}             1 600 samples/s ±2.0 %    1.3 s  ok  ⚠ short_window",
+        f"[ 9/16] {LABEL}                           –           0.0 s  infeasible  64 workers",
+        "14 ok, 1 oom_cuda, 1 not run",
+    ]
+
+
+def test_a_heartbeat_comes_after_30_s_and_then_ever_less_often() -> None:
+    """An hour in one trial: at 30, 90, 210, 450, 930, 1890 s; half a minute doubled each time."""
+    watched = Watched()
+    watched.display.opened(OPENED)
+    watched.start(7, opens_group=True)
+    before = len(watched.lines())
+    told = []
+    for second in range(1, 3601):
+        watched.clock.now_s = 1000.0 + second
+        watched.display.beat()
+        if len(watched.lines()) > before + len(told):
+            told.append(second)
+    assert told == [30, 90, 210, 450, 930, 1890]
+    assert watched.lines()[before] == (
+        f"0 of 10 done · running [7/16] {LABEL} for 30 s, with a new worker group · time left unknown yet"
+    )
+    watched.display.closed(CLOSED)
+
+
+def test_time_left_counts_start_up_of_groups_to_come() -> None:
+    """6 s with 4 s of start-up ended; 2 s to go: 8 waiting x 2 s + 1 group x 4 s + 2 s running, less 30 s: 20 s."""
+    watched = Watched()
+    watched.display.opened(OPENED)
+    watched.start(7, opens_group=True)
+    watched.clock.now_s += 6.0
+    watched.display.trial_ended(make_trial(worker_start_s=4.0), LABEL, 7)
+    watched.start(8)
+    watched.clock.now_s += 30.0
+    watched.display.beat()
+    assert watched.lines()[-1] == f"1 of 10 done · running [8/16] {LABEL} for 30 s · about 20 s left"
+    watched.display.closed(CLOSED)
+
+
+def test_a_log_is_plain_and_short() -> None:
+    """No escape, no line over 200 characters, at most 3 lines a trial + 10, whatever names and errors hold."""
+    watched = Watched(width=80)
+    watched.display.opened(OPENED)
+    nasty = "[red]" + "x" * 400 + "\x1b[31m\x1b]0;title\x07\n"
+    for position in range(7, 17):
+        watched.start(position)
+        for _ in range(300):
+            watched.clock.now_s += 1.0
+            watched.display.beat()
+        watched.display.trial_ended(make_trial(outcome="workload_error", error_text=nasty), nasty, position)
+    watched.display.closed(CLOSED)
+    assert "\x1b" not in watched.file.getvalue()
+    assert "[red]" in watched.file.getvalue()
+    assert max(map(len, watched.lines())) <= MAX_LINE
+    assert len(watched.lines()) <= 3 * 10 + 10
+
+
+def test_a_terminal_keeps_a_bar_below_the_lines() -> None:
+    """The lines are those of a log; the bar is drawn with escapes and is gone at the end."""
+    watched = Watched(terminal=True, width=120)
+    watched.display.opened(OPENED)
+    watched.start(7)
+    watched.clock.now_s += 1.0
+    watched.display.trial_ended(make_trial(), LABEL, 7)
+    watched.display.closed(CLOSED)
+    plain = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", watched.file.getvalue())
+    assert "1 of 10 done" in plain
+    assert "[ 7/16] " + LABEL in plain
+    assert plain.rstrip().endswith("14 ok, 1 oom_cuda, 1 not run")
+    assert "\x1b[?25h" in watched.file.getvalue()      # the cursor is shown again
+
+
+def test_an_interrupted_run_says_how_to_go_on() -> None:
+    """The process ends right after, so nobody else can."""
+    watched = Watched()
+    watched.display.opened(OPENED)
+    watched.display.closed(RunClosed(**{**vars(CLOSED), "exit_code": 130}))
+    assert watched.lines()[-1] == "interrupted; to go on:  raybench run quick"
+
+
+def test_a_run_without_work_only_says_so() -> None:
+    """No bar and no heartbeat where nothing is to be run."""
+    watched = Watched(terminal=True)
+    watched.display.opened(RunOpened(**{**vars(OPENED), "to_run": 0, "done_earlier": 16}))
+    watched.display.closed(RunClosed(**{**vars(CLOSED), "outcomes": {"ok": 16}, "not_run": 0, "exit_code": 0}))
+    assert "16 ok" in watched.lines()[-1]
+    assert "\x1b[?25l" not in watched.file.getvalue()
+
+
+class Gone(io.StringIO):
+    """A pipe whose reader has left."""
+
+    def write(self, text: str) -> int:
+        raise BrokenPipeError
+
+
+def test_a_reader_that_leaves_does_not_end_the_run() -> None:
+    """`raybench run ... | head` goes on and commits its rows."""
+    display = ProgressDisplay(PatientConsole(file=Gone(), width=80), Clock())
+    display.opened(OPENED)
+    display.notice("still here")
+    display.closed(CLOSED)
+
+
+def test_rich_does_not_end_the_process_either() -> None:
+    """Its own console would exit on a broken pipe."""
+    with pytest.raises(BrokenPipeError):
+        PatientConsole(file=Gone(), width=80).print("x")
