@@ -114,11 +114,12 @@ def run(
     from raybench.report.console import console_on
     from raybench.report.progress import ProgressDisplay
 
-    closed = run_sweep(
-        sweep, out=out, local=local, address=address, cluster=cluster, overrides=overrides, only=only, quick=quick,
-        fresh=fresh, newer_than=newer_than, retry=retry, accept=accept, tags=named, note=note, verbose=verbose,
-        observer=ProgressDisplay(console_on(kept_stdout())), take_signals=True,
-    )  # fmt: skip
+    with kept_stdout() as terminal:
+        closed = run_sweep(
+            sweep, out=out, local=local, address=address, cluster=cluster, overrides=overrides, only=only,
+            quick=quick, fresh=fresh, newer_than=newer_than, retry=retry, accept=accept, tags=named, note=note,
+            verbose=verbose, observer=ProgressDisplay(console_on(terminal)), take_signals=True,
+        )  # fmt: skip
     _show_run(closed)
     raise typer.Exit(closed.exit_code)
 

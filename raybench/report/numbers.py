@@ -42,9 +42,9 @@ def three(value: Any) -> str:
     return significant(value, 3)
 
 
-def percent(value: Any) -> str:
+def percent(value: Any, decimals: int = 1) -> str:
     """A ratio of 0..1 as a percentage without its sign: `39.5`, `0.4`."""
-    return NULL if is_null(value) else f"{100 * float(value):.1f}"
+    return NULL if is_null(value) else f"{100 * float(value):.{decimals}f}"
 
 
 def gib(value: Any) -> str:

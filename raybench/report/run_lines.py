@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-import pandas as pd
 from rich.text import Text
 
 from raybench.record.run import RunClosed, RunOpened
@@ -15,6 +14,9 @@ from raybench.report.numbers import count, is_null, seconds, significant, spread
 from raybench.report.status import notes, outcome_style, told_outcome
 from raybench.report.text import NULL, literal
 from raybench.version import __version__
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 LABEL_WIDTH: Final = 42
 _AXES: Final = ("num_workers", "precision", "source", "model", "micro_batch", "seq_len", "compile")

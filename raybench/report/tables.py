@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-import pandas as pd
 from rich.table import Table
 
 from raybench.report.columns import Row, Shown, table
@@ -13,6 +12,9 @@ from raybench.report.numbers import count, gib, giga, is_null, percent, ratio, s
 from raybench.report.status import notes, outcome_style, told_outcome
 from raybench.report.text import GROUP, NULL
 from raybench.results.configs import NOT_KEYED, distinct_labels, parsed
+
+if TYPE_CHECKING:
+    import pandas as pd  # `plan` and `workloads` print tables too, and need no pandas
 
 SHORT_ID: Final = 8      # characters of `trial_uid`: enough to find a row by
 _LEFT: Final[Mapping[str, Any]] = {"align": "left"}

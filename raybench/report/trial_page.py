@@ -152,7 +152,7 @@ def _steps(row: Mapping[str, Any], width: int) -> Iterator[RenderableType]:
     yield from ("", Text("Step time", style="bold cyan"))
     rows = [{"unit": "ms", **in_ms}, {"unit": "s", **in_s}]
     yield Padding(table(_STEP_COLUMNS, rows, width - 2), (0, 0, 0, 2), expand=False)
-    yield Padding(Text(f"CV {percent(row['step_ms_cv'])} %"), (0, 0, 0, 2), expand=False)
+    yield Padding(Text(f"CV {percent(row['step_ms_cv'], decimals=2)} %"), (0, 0, 0, 2), expand=False)
 
 
 def _given(settings: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -48,7 +48,7 @@ def test_words_give_way_before_columns_do() -> None:
     """At 40 the remark is cut, no figure is."""
     assert drawn(40) == (
         "name            speed  steps  note\n"
-        f"{'─' * 40}\n"
+        f"{'─' * 39}\n"
         "first of two  123_456     20  a rather…\n"
         "second              7     30"
     )

@@ -13,15 +13,8 @@ from raybench.report.console import PatientConsole
 from raybench.report.progress import MAX_LINE, ProgressDisplay
 from raybench.version import __version__
 from tests.factories import make_trial
+from tests.report.runs import CLOSED, OPENED
 
-OPENED = RunOpened(
-    sweep="quick", sweep_run_id="r", ray="private Ray 2.60.0 (nothing runs here)", hardware="2 CPU cores, no GPU",
-    out="results", cluster="box", planned=16, done_earlier=6, to_run=10, groups=2,
-)  # fmt: skip
-CLOSED = RunClosed(
-    sweep="quick", cluster="box", trial_ids=(), outcomes={"oom_cuda": 1, "ok": 14}, not_run=1, invalid=0, exit_code=1,
-    out="results", continue_command="raybench run quick",
-)  # fmt: skip
 LABEL = "encdec 3.5m s64 b4 fp32 device ×2"
 
 
@@ -40,7 +33,8 @@ class Watched:
     def __init__(self, *, terminal: bool = False, width: int = 200) -> None:
         self.clock, self.file = Clock(), io.StringIO()
         console = Console(
-            file=self.file, force_terminal=terminal, width=width, highlight=False, color_system="standard" if terminal else None, _environ={},
+            file=self.file, force_terminal=terminal, width=width, highlight=False, _environ={},
+            color_system="standard" if terminal else None,
         )  # fmt: skip
         self.display = ProgressDisplay(console, self.clock)
 

@@ -1,0 +1,337 @@
+"""The commands, as a person types them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+import raybench
+from raybench import cli
+from raybench.errors import ComparisonError, RaybenchError
+from raybench.record.run import Observer, RunClosed
+from raybench.version import __version__
+from tests.factories import make_config, make_trial
+from tests.frames import store
+
+SWEEP = """\
+name: small
+question: How many?
+base: {workload: encdec, seq_len: 64, micro_batch: 4, source: device}
+axes:
+  precision: [fp32, bf16]
+  seed: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]
+"""
+HEAVY = ("torch", "ray", "pandas", "pyarrow", "pydantic", "numpy")
+
+
+def run(*args: str, env: Mapping[str, str] | None = None) -> Result:
+    """A command in this process; an unexpected exception is raised."""
+    result = CliRunner().invoke(cli.app, list(args), env={"COLUMNS": "160", **(env or {})})
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
+
+
+def command(*args: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """The command as its own process."""
+    return subprocess.run(
+        [sys.executable, "-m", "raybench", *args], capture_output=True, text=True, timeout=120, cwd=cwd, check=False
+    )
+
+
+@pytest.fixture
+def sweep(tmp_path: Path) -> str:
+    """A sweep of 24 trials."""
+    path = tmp_path / "small.yaml"
+    path.write_text(SWEEP)
+    return str(path)
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> str:
+    """Results of one trial on two clusters, and one that failed."""
+    rows = [make_trial(cluster=name, step_ms=ms) for name, ms in (("a", 50.0), ("b", 25.0))]
+    rows.append(make_trial(make_config(precision="bf16"), outcome="timeout", trial_uid="f" * 32, sweep_order=1))
+    store(tmp_path / "out", *rows)
+    return str(tmp_path / "out")
+
+
+def test_help_lists_every_command() -> None:
+    """And exits 0."""
+    shown = command("--help")
+    assert shown.returncode == 0
+    for name in ("run", "plan", "show", "compare", "workloads", "schema"):
+        assert f" {name} " in shown.stdout
+
+
+def test_version() -> None:
+    """One line."""
+    assert run("--version").stdout == f"raybench {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("args", "absent"),
+    [
+        (["--help"], HEAVY), (["--version"], HEAVY), (["run", "--help"], ("torch", "ray", "pandas", "pyarrow")),
+        (["plan", "SWEEP"], ("torch", "ray", "pandas", "pyarrow")), (["workloads"], ("torch", "ray", "pandas")),
+        (["schema"], ("torch", "ray")), (["show", "OUT"], ("torch", "ray")), (["compare", "OUT"], ("torch", "ray")),
+        (["show", "OUT", "--trial", "fff"], ("torch", "ray")),
+    ],
+)  # fmt: skip
+def test_nothing_heavy_is_imported(args: list[str], absent: tuple[str, ...], sweep: str, out: str) -> None:
+    """Each command imports only what it needs: seconds for torch and ray, half a second for pandas."""
+    words = [{"SWEEP": sweep, "OUT": out}.get(word, word) for word in args]
+    program = (
+        "import sys\nfrom raybench.cli import main\n"
+        "try:\n    main()\nexcept SystemExit as end:\n    assert not end.code, end.code\n"
+        f"print([name for name in {absent!r} if name in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, *words], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "[]\n")
+
+
+def test_plan_tells_size_and_shows_20_rows(sweep: str) -> None:
+    """24 trials in one group; the rest with --all."""
+    shown = run("plan", sweep).stdout.replace("\u202f", " ")
+    lines = shown.splitlines()
+    assert lines[0] == "sweep small  How many?"
+    assert lines[1] == "24 trials (24 configs) in 1 worker group of at most 1 worker"
+    assert lines[-1] == "... and 4 more: --all shows them, --json has every column"
+    assert sum("encdec 3.5m s64 b4" in line for line in lines) == 20
+    assert "3 502 592" in lines[5]
+    assert sum("encdec 3.5m s64 b4" in line for line in run("plan", sweep, "--all").stdout.splitlines()) == 24
+
+
+def test_dry_run_is_plan(sweep: str) -> None:
+    """The same words, and nothing is run."""
+    args = [sweep, "--set", "precision=bf16", "--only", "seed=3", "--quick"]
+    assert run("run", *args, "--dry-run").stdout == run("plan", *args).stdout != ""
+
+
+def test_plan_resolves_auto_against_this_machine(sweep: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And says so: the cluster may be another."""
+    monkeypatch.setattr("raybench.cluster.inventory.usable_cores", lambda: 6)
+    monkeypatch.setattr("raybench.engine.environment.visible_gpus", lambda: ())
+    shown = run("plan", sweep, "--set", "num_workers=auto", "--set", "seed=0", "--set", "precision=fp32").stdout
+    assert "num_workers: auto stands for this machine's 6 CPU cores here" in shown
+    assert [f"×{workers} " in shown for workers in (1, 2, 4, 6, 8)] == [True, True, True, True, False]
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["plan", "SWEEP", "--json"], ["show", "OUT", "--json"], ["show", "OUT", "--trial", "fff", "--json"],
+        ["compare", "OUT", "--json"], ["workloads", "--json"], ["schema", "--json"], ["schema", "--columns", "--json"],
+    ],
+)  # fmt: skip
+def test_every_line_of_json_parses(args: list[str], sweep: str, out: str) -> None:
+    """Nothing else is on stdout."""
+    shown = run(*({"SWEEP": sweep, "OUT": out}.get(word, word) for word in args))
+    rows = [json.loads(line) for line in shown.stdout.splitlines()]
+    assert rows
+    assert all(isinstance(row, dict) for row in rows)
+
+
+def test_json_holds_every_row(sweep: str, out: str) -> None:
+    """All 24 planned trials with their counts; all 3 rows of results."""
+    planned = [json.loads(line) for line in run("plan", sweep, "--json").stdout.splitlines()]
+    assert len(planned) == 24
+    assert {row["parameters"] for row in planned} == {3502592}
+    assert len(run("show", out, "--json").stdout.splitlines()) == 3
+
+
+def test_schema_is_the_one_editors_read() -> None:
+    """As a whole it is one JSON document."""
+    assert json.loads(run("schema").stdout) == json.loads(run("schema", "--json").stdout)
+
+
+def test_columns_are_described(out: str) -> None:
+    """Each with type, unit, null rule and meaning."""
+    rows = [json.loads(line) for line in run("schema", "--columns", "--json").stdout.splitlines()]
+    assert {row["table"] for row in rows} == {"trials", "steps", "telemetry", "nodes"}
+    (found,) = [row for row in rows if row["name"] == "step_ms_mean"]
+    assert found == {
+        "table": "trials", "name": "step_ms_mean", "kind": "double", "unit": "ms",
+        "meaning": "mean step time of the slowest rank", "over_ranks": "", "null": "unless ok",
+    }  # fmt: skip
+    assert "step_ms_mean" in run("schema", "--columns").stdout
+
+
+def test_workloads_are_listed_with_sizes() -> None:
+    """Parameter counts of the four sizes at their default sequence length."""
+    rows = [json.loads(line) for line in run("workloads", "--json").stdout.splitlines()]
+    sizes = {row["preset"]: row["parameters"] for row in rows if row["workload"] == "encdec"}
+    assert sizes == {"3.5m": 3527168, "53m": 52668416, "211m": 211266560, "2.9b": 2854240256}
+    assert "sq16384" in run("workloads").stdout
+
+
+def test_show_is_a_line_a_trial(out: str) -> None:
+    """Three rows below a header and a rule."""
+    lines = run("show", out).stdout.splitlines()
+    assert len(lines) == 5
+    assert [line.split()[1] for line in lines[2:]] == ["a", "b", "host-a"]
+
+
+def test_show_one_trial(out: str) -> None:
+    """By the beginning of its id."""
+    assert "made up: timeout" in run("show", out, "--trial", "fff").stdout
+
+
+def test_compare_prints_the_ratio(out: str) -> None:
+    """b is twice as fast as a."""
+    shown = run("compare", out).stdout
+    assert "by cluster · baseline: a" in shown
+    assert "2.00x" in shown
+
+
+def test_errors_are_one_line_and_an_exit_code(tmp_path: Path, sweep: str, out: str) -> None:
+    """On stderr, without a traceback, with the class's exit code; a sweep's mistakes keep their own form."""
+    for args, code, said in (
+        (["show", str(tmp_path / "no")], 4, f"error: {tmp_path}/no: no such folder\n"),
+        (["plan", "nosuch"], 2, "error: nosuch: neither a file nor a shipped sweep"),
+        (["compare", out, "--by", "precison"], 2, 'error: --by precison: no such axis; did you mean "precision"?\n'),
+        (["compare", out, "--by", "sweep"], ComparisonError.exit_code, "error: all rows have the same sweep (quick)"),
+        (["plan", sweep, "--set", "precison=fp32"], 2, "--set"),
+    ):
+        done = command(*args)
+        assert (done.returncode, done.stdout) == (code, "")
+        assert done.stderr.startswith(said)
+        assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("args", [["run"], ["compare"], ["show", "--nosuch"], ["run", "x", "--newer-than", "monday"]])
+def test_bad_usage_exits_2(args: list[str]) -> None:
+    """As every command line does."""
+    assert run(*args).exit_code == 2
+
+
+def test_an_unexpected_exception_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch, out: str) -> None:
+    """It is our mistake, and somebody must find it."""
+
+    def fail(*_args: object, **_options: object) -> None:
+        raise ZeroDivisionError("ours")
+
+    monkeypatch.setattr("raybench.judge.compare.compare", fail)
+    with pytest.raises(ZeroDivisionError, match="ours"):
+        run("compare", out)
+
+
+def test_a_closed_pipe_is_quiet(sweep: str) -> None:
+    """`raybench plan ... --json | head -1` prints its line and nothing else."""
+    line = f"{sys.executable} -m raybench plan {sweep} --json | head -1"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=120, check=False)
+    assert done.stderr == ""
+    assert json.loads(done.stdout)["position"] == 1
+
+
+def test_an_unreadable_file_is_one_line(out: str) -> None:
+    """The others are shown all the same."""
+    bad = Path(out) / "raybench-v1" / "trials" / "quick" / "20260301T120000Z-0badc0de-0000.parquet"
+    bad.write_bytes(b"PAR1 not really")
+    done = command("show", out)
+    assert done.returncode == 0
+    assert done.stderr.startswith(f"warning: {bad}: ")
+    assert done.stderr.count("\n") == 1
+    assert len(done.stdout.splitlines()) == 5
+
+
+class RunStub:
+    """Stands in for the run: keeps what it was asked, answers with rows that are there."""
+
+    def __init__(self, closed: RunClosed) -> None:
+        self.closed = closed
+        self.asked: dict[str, Any] = {}
+
+    def __call__(self, sweep: str, *, observer: Observer, **options: Any) -> RunClosed:
+        self.asked = {"sweep": sweep, **options}
+        observer.closed(self.closed)
+        return self.closed
+
+
+@pytest.fixture
+def stub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> RunStub:
+    """Two workers counts of one trial are already there, on cluster a."""
+    rows = [make_trial(make_config(num_workers=n), cluster="a", sweep_order=n) for n in (2, 1)]
+    out = tmp_path / "out"
+    store(out, *rows, make_trial(make_config(seed=9), cluster="a"), make_trial(cluster="elsewhere"))
+    closed = RunClosed(
+        sweep="quick", cluster="a", trial_ids=tuple(row.trial_id for row in rows), outcomes={"ok": 2}, not_run=0,
+        invalid=0, exit_code=0, out=str(out), continue_command="raybench run quick",
+    )  # fmt: skip
+    made = RunStub(closed)
+    monkeypatch.setattr("raybench.cluster.run.run_sweep", made)
+    return made
+
+
+def test_run_prints_the_table_of_what_it_planned_and_the_next_command(stub: RunStub) -> None:
+    """Its own trials in the sweep's order, of its own cluster; no rows of others."""
+    done = run("run", "quick", "--out", stub.closed.out)
+    assert done.exit_code == 0
+    lines = done.stdout.splitlines()
+    assert ["×1" in lines[3], "×2" in lines[4]] == [True, True]
+    assert lines[-1] == f"next:  raybench compare {stub.closed.out} --by num_workers"
+    assert sum("encdec" in line for line in lines) == 2
+
+
+def test_run_ends_with_the_runs_exit_code(stub: RunStub) -> None:
+    """And then says how to go on."""
+    stub.closed = RunClosed(**{**vars(stub.closed), "exit_code": 1, "not_run": 1})
+    done = run("run", "quick")
+    assert done.exit_code == 1
+    assert done.stdout.splitlines()[-1] == "to go on:  raybench run quick"
+
+
+def test_options_of_run_reach_the_run(stub: RunStub) -> None:
+    """Every one, with its type."""
+    words = (
+        "run x.yaml --out o --local --cluster c --set a=1 --set b.c=2 --only k=v --quick "
+        "--newer-than 2026-03-01T12:00Z --retry none --accept oom_cuda --tag image=3 --tag who=me=you --note hello -v"
+    )
+    run(*words.split())
+    assert stub.asked == {
+        "sweep": "x.yaml", "out": "o", "local": True, "address": None, "cluster": "c", "overrides": ["a=1", "b.c=2"],
+        "only": ["k=v"], "quick": True, "fresh": False, "retry": "none", "accept": "oom_cuda",
+        "newer_than": datetime(2026, 3, 1, 12, tzinfo=timezone.utc), "tags": {"image": "3", "who": "me=you"},
+        "note": "hello", "verbose": True, "take_signals": True,
+    }  # fmt: skip
+
+
+def test_a_tag_without_a_value_is_bad_usage(stub: RunStub) -> None:
+    """Before anything is started."""
+    assert run("run", "quick", "--tag", "image").exit_code == 2
+    assert stub.asked == {}
+
+
+def test_python_reaches_what_commands_do() -> None:
+    """`raybench.load` and the others, imported when they are used."""
+    from raybench.judge.compare import compare
+    from raybench.results.load import load
+
+    assert raybench.compare is compare
+    assert raybench.load is load
+    assert {"run", "plan", "load", "compare", "__version__"} <= set(dir(raybench))
+    with pytest.raises(AttributeError, match="no attribute 'nosuch'"):
+        _ = raybench.nosuch
+
+
+def test_import_raybench_costs_nothing() -> None:
+    """Everything heavy waits for its first use."""
+    program = f"import raybench, sys; print([name for name in {HEAVY!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert done.stdout == "[]\n"
+
+
+def test_every_error_of_raybench_has_an_exit_code() -> None:
+    """0 is for success, 130 for signals."""
+    kinds = [RaybenchError, *RaybenchError.__subclasses__()]
+    assert {kind.exit_code for kind in kinds} == {1, 2, 3, 4}
