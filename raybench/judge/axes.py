@@ -61,7 +61,7 @@ class ParsedConfigs:
 
     @classmethod
     def of(cls, frame: pd.DataFrame) -> ParsedConfigs:
-        codes, texts = pd.factorize(frame["config"].to_numpy(dtype=object))
+        codes, texts = pd.factorize(frame["config"].fillna("").to_numpy(dtype=object))
         return cls([parsed(str(text)) for text in texts], codes.astype(np.int64))
 
     def spread(self, values: Sequence[Any]) -> np.ndarray[Any, Any]:

@@ -102,8 +102,9 @@ class ProgressDisplay:
                 return
             if self._console.is_terminal:
                 self._live = Live(
-                    console=self._console, get_renderable=self._bar, refresh_per_second=REDRAWS_A_SECOND, transient=True
-                )
+                    console=self._console, get_renderable=self._bar, refresh_per_second=REDRAWS_A_SECOND, transient=True,
+                    redirect_stdout=False, redirect_stderr=False,     # they are Ray's during a run, and go to a log
+                )  # fmt: skip
                 self._live.start()
             else:
                 threading.Thread(target=self._beat_until_over, name="raybench-heartbeat", daemon=True).start()

@@ -34,7 +34,8 @@ def notes(row: Mapping[str, Any]) -> str:
     """What a reader must know beside the outcome: quality, reasons, warnings, the error's first words."""
     told = [row["quality"]] if row.get("quality", "full") != "full" else []
     told += names(row.get("invalid_reasons"))
-    told += [f"⚠ {name}" for name in names(row.get("warnings"))]
+    if warned := names(row.get("warnings")):
+        told.append(f"⚠ {', '.join(warned)}")
     if not is_null(row.get("error_text")):
         told.append(shortened(literal(str(row["error_text"])), _NOTE_WIDTH))
     return ", ".join(told)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import sys
 
 import pytest
 from rich.console import Console
@@ -135,6 +136,14 @@ def test_a_terminal_keeps_a_bar_below_the_lines() -> None:
     assert "[ 7/16] " + LABEL in plain
     assert plain.rstrip().endswith("14 ok, 1 oom_cuda, 1 not run")
     assert "\x1b[?25h" in watched.file.getvalue()      # the cursor is shown again
+
+
+def test_the_bar_leaves_standard_output_alone() -> None:
+    """During a run it belongs to Ray and goes into a log; rich would bring it to the terminal."""
+    watched, before = Watched(terminal=True), (sys.stdout, sys.stderr)
+    watched.display.opened(OPENED)
+    assert (sys.stdout, sys.stderr) == before
+    watched.display.closed(CLOSED)
 
 
 def test_an_interrupted_run_says_how_to_go_on() -> None:

@@ -39,13 +39,13 @@ def test_a_line_for_each_trial() -> None:
         ),
         make_trial(outcome="data_error", error_text="[red]shard_0000.bin\x1b[31m cut", trial_uid=UID.format(4)),
     ]
-    assert printed(trial_table(frame_of(*rows), 112), 112) == [
+    assert printed(trial_table(frame_of(*rows), 108), 108) == [
         "id        trial                              samples/s  tokens/s  step ms  CV %  outcome     notes",
-        "─" * 112,
+        "─" * 108,
         "00000001  encdec 3.5m s64 b4 fp32 device ×2      160.0    10_080    50.00   2.0  ok",
         "00000002  encdec 3.5m s64 b4 bf16 device ×2      1_600   100_800    5.000   8.0  ok          ⚠ noisy_steps",
         "00000003  encdec 3.5m s64 b4 fp32 shards ×2      160.0    10_080    50.00   2.0  invalid     above_peak",
-        "00000004  encdec 3.5m s64 b4 fp32 device ×2          –         –        –     –  data_error  [red]shard_0000.bi…",
+        "00000004  encdec 3.5m s64 b4 fp32 device ×2          –         –        –     –  data_error  [red]shard_000…",
     ]
 
 
