@@ -101,10 +101,7 @@ class ProgressDisplay:
             if not run.to_run:
                 return
             if self._console.is_terminal:
-                self._live = Live(
-                    console=self._console, get_renderable=self._bar, refresh_per_second=REDRAWS_A_SECOND, transient=True,
-                    redirect_stdout=False, redirect_stderr=False,     # they are Ray's during a run, and go to a log
-                )  # fmt: skip
+                self._live = self._new_live()
                 self._live.start()
             else:
                 threading.Thread(target=self._beat_until_over, name="raybench-heartbeat", daemon=True).start()
@@ -163,6 +160,16 @@ class ProgressDisplay:
     def _beat_until_over(self) -> None:
         while not self._over.wait(HEARTBEAT_S / 10):
             self.beat()
+
+    def _new_live(self) -> Live:
+        return Live(
+            console=self._console,
+            get_renderable=self._bar,
+            refresh_per_second=REDRAWS_A_SECOND,
+            transient=True,
+            redirect_stdout=False,     # during a run these are Ray's, and go into a log
+            redirect_stderr=False,
+        )
 
     def _bar(self) -> Group:
         # Called by rich's own thread; it only reads, and a number that is one trial old is redrawn half a second later.
