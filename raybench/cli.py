@@ -18,15 +18,9 @@ from raybench.errors import RaybenchError, SweepError
 from raybench.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     import pandas as pd
-    from rich.console import RenderableType
-
-    from raybench.record.run import RunClosed
 
 PLAN_ROWS = 20
-TABLE_ROWS = 200      # more than that nobody reads, and laying it out takes seconds
 
 app = typer.Typer(
     name="raybench",
@@ -113,6 +107,7 @@ def run(
     from raybench.cluster.run import run_sweep
     from raybench.report.console import console_on
     from raybench.report.progress import ProgressDisplay
+    from raybench.report.run_end import print_run_end
 
     with kept_stdout() as terminal:
         closed = run_sweep(
@@ -120,7 +115,7 @@ def run(
             quick=quick, fresh=fresh, newer_than=newer_than, retry=retry, accept=accept, tags=named, note=note,
             verbose=verbose, observer=ProgressDisplay(console_on(terminal)), take_signals=True,
         )  # fmt: skip
-    _show_run(closed)
+    print_run_end(closed)
     raise typer.Exit(closed.exit_code)
 
 
@@ -134,6 +129,7 @@ def plan(
     as_json: Json = False,
 ) -> None:
     """Say what a sweep would run, with sizes and memory; starts nothing."""
+    from raybench.report.output import print_left, print_parts, print_rows, stdout_width
     from raybench.report.plan_text import plan_text
     from raybench.report.tables import plan_table
     from raybench.spec.plan import plan as plan_sweep
@@ -146,10 +142,10 @@ def plan(
     shown = planned.trials if every or as_json else planned.trials[:PLAN_ROWS]
     rows = (planned_row(trial) for trial in shown)
     if as_json:
-        _print_json(rows)
+        print_rows(rows)
         return
-    _print(*plan_text(planned, machine), plan_table(list(rows), _width()))
-    _print_left(len(planned.trials) - len(shown))
+    print_parts(*plan_text(planned, machine), plan_table(list(rows), stdout_width()))
+    print_left(len(planned.trials) - len(shown))
 
 
 @app.command()
@@ -160,6 +156,7 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Show results, one line a trial, or everything about one."""
+    from raybench.report.output import TABLE_ROWS, print_frame, print_left, print_parts, stdout_width
     from raybench.report.tables import trial_table
 
     if trial is not None:
@@ -167,11 +164,11 @@ def show(
         return
     frame = _loaded(outs).sort_values(["cluster", "sweep", "sweep_order"], ignore_index=True)
     if as_json:
-        _print_frame(frame)
+        print_frame(frame)
         return
     shown = frame if every else frame.head(TABLE_ROWS)
-    _print(trial_table(shown, _width()))
-    _print_left(len(frame) - len(shown))
+    print_parts(trial_table(shown, stdout_width()))
+    print_left(len(frame) - len(shown))
 
 
 @app.command()
@@ -188,28 +185,30 @@ def compare(
     from raybench.judge.compare import columns_for
     from raybench.judge.compare import compare as compare_rows
     from raybench.report.compare_text import compare_text
+    from raybench.report.output import TABLE_ROWS, print_frame, print_left, print_parts, stdout_width
     from raybench.report.tables import compare_table
 
     frame = _loaded(outs, columns=columns_for(by))
     compared = compare_rows(frame, by=by, baseline=baseline, allow_quick=allow_quick, include_invalid=include_invalid)
     if as_json:
-        _print_frame(compared)
+        print_frame(compared)
         return
     shown = compared if every else compared.head(TABLE_ROWS)
-    _print(compare_text(compared), compare_table(shown, _width()))
-    _print_left(len(compared) - len(shown))
+    print_parts(compare_text(compared), compare_table(shown, stdout_width()))
+    print_left(len(compared) - len(shown))
 
 
 @app.command()
 def workloads(as_json: Json = False) -> None:
     """List what can be run: every workload and preset, with parameters and FLOPs."""
+    from raybench.report.output import print_parts, print_rows, stdout_width
     from raybench.report.tables import workload_table
     from raybench.workloads.describe import preset_rows
 
     if as_json:
-        _print_json(preset_rows())
+        print_rows(preset_rows())
     else:
-        _print(workload_table(list(preset_rows()), _width()))
+        print_parts(workload_table(list(preset_rows()), stdout_width()))
 
 
 @app.command()
@@ -219,13 +218,14 @@ def schema(
 ) -> None:
     """Print the JSON Schema of sweep files, for editors."""
     from raybench.report.columns_list import column_rows
+    from raybench.report.output import print_parts, print_rows, stdout_width
     from raybench.report.tables import column_table
     from raybench.spec.schema import json_schema, schema_text
 
     if columns and not as_json:
-        _print(column_table(column_rows(), _width()))
+        print_parts(column_table(column_rows(), stdout_width()))
     elif as_json:
-        _print_json(column_rows() if columns else [json_schema()])
+        print_rows(column_rows() if columns else [json_schema()])
     else:
         typer.echo(schema_text(), nl=False)
 
@@ -261,64 +261,15 @@ def _loaded(outs: list[Path], *, latest: bool = True, columns: list[str] | None 
 
 def _show_trial(outs: list[Path], asked: str, as_json: bool) -> None:
     from raybench.report.find_trial import find_trial, traceback_file
+    from raybench.report.output import print_parts, print_rows, stdout_width
     from raybench.report.trial_page import trial_page
 
     row = find_trial(_loaded(outs, latest=False), _loaded(outs), asked)
     path = traceback_file(outs, row)
     if as_json:
-        _print_json([row | {"traceback": path}])
+        print_rows([row | {"traceback": path}])
     else:
-        _print(trial_page(row, path, _width()))
-
-
-def _show_run(closed: RunClosed) -> None:
-    """The table of the trials that this command planned, and the next command."""
-    from raybench.report.run_lines import next_line, varying_axis
-    from raybench.report.tables import trial_table
-    from raybench.results.load import load
-
-    if not closed.outcomes:
-        _print(next_line(closed, None))
-        return
-    frame = load(closed.out)
-    mine = frame["sweep"].eq(closed.sweep) & frame["cluster"].eq(closed.cluster)
-    rows = frame[mine & frame["trial_id"].isin(closed.trial_ids)].sort_values("sweep_order", ignore_index=True)
-    _print("", trial_table(rows.head(TABLE_ROWS), _width()))
-    _print_left(len(rows) - TABLE_ROWS, f"raybench show {closed.out} --all")
-    _print("", next_line(closed, varying_axis(rows)))
-
-
-def _width() -> int:
-    from raybench.report.console import console_on
-
-    return console_on().width
-
-
-def _print(*parts: RenderableType) -> None:
-    from raybench.report.console import console_on
-
-    console = console_on()
-    for part in parts:
-        console.print(part, soft_wrap=isinstance(part, str))
-
-
-def _print_left(rows: int, command: str = "--all") -> None:
-    if rows > 0:
-        _print(f"... and {rows} more: {command} shows them, --json has every column")
-
-
-def _print_json(rows: Iterable[dict[str, object]]) -> None:
-    from raybench.report.json_lines import json_line
-
-    for row in rows:
-        sys.stdout.write(json_line(row) + "\n")
-
-
-def _print_frame(frame: pd.DataFrame) -> None:
-    from raybench.report.json_lines import json_lines
-
-    for line in json_lines(frame):
-        sys.stdout.write(line + "\n")
+        print_parts(trial_page(row, path, stdout_width()))
 
 
 def _complain(error: RaybenchError) -> None:

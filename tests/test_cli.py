@@ -106,7 +106,7 @@ def test_plan_tells_size_and_shows_20_rows(sweep: str) -> None:
     lines = shown.splitlines()
     assert lines[0] == "sweep small  How many?"
     assert lines[1] == "24 trials (24 configs) in 1 worker group of at most 1 worker"
-    assert lines[-1] == "... and 4 more: --all shows them, --json has every column"
+    assert lines[-1] == "... and 4 rows more: --all shows them, --json has every column"
     assert sum("encdec 3.5m s64 b4" in line for line in lines) == 20
     assert "3 502 592" in lines[5]
     assert sum("encdec 3.5m s64 b4" in line for line in run("plan", sweep, "--all").stdout.splitlines()) == 24

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from raybench.report.numbers import is_null
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def json_lines(frame: pd.DataFrame) -> Iterator[str]:

@@ -35,11 +35,17 @@ class Progress:
     """How far a run is: counts and times, nothing drawn. Times are seconds of one monotonic clock."""
 
     def __init__(self, run: RunOpened, now_s: float) -> None:
-        self.planned, self.to_run, self.groups = run.planned, run.to_run, run.groups
+        self.planned, self.done_earlier, self.to_run = run.planned, run.done_earlier, run.to_run
+        self.groups = run.groups
         self.ended: list[Ended] = []
         self.running: TrialStarted | None = None
         self.started_s = now_s
         self.groups_opened = 0
+
+    @property
+    def number(self) -> int:
+        """How many of the planned trials have ended. `--only` leaves gaps in the plan's own positions: `[7/4]`."""
+        return self.done_earlier + len(self.ended)
 
     def start(self, trial: TrialStarted, now_s: float) -> None:
         """A trial begins."""
@@ -71,7 +77,7 @@ class Progress:
             starting = ", with a new worker group" if self.running.opens_group else ""
             label = shortened(literal(self.running.label), 60)
             ran = seconds(now_s - self.started_s, fine=False)
-            parts.append(f"running [{self.running.position}/{self.running.planned}] {label} for {ran}{starting}")
+            parts.append(f"running [{self.number + 1}/{self.planned}] {label} for {ran}{starting}")
         left_s = self.left_s(now_s)
         parts.append("time left unknown yet" if left_s is None else f"about {seconds(left_s, fine=False)} left")
         return " · ".join(parts)
@@ -121,7 +127,7 @@ class ProgressDisplay:
         with self._lock:
             assert self._progress is not None
             duration_s = self._progress.end(trial, self._clock())
-            line = trial_line(trial, label, position, self._progress.planned, duration_s)
+            line = trial_line(trial, label, self._progress.number, self._progress.planned, duration_s)
             line.truncate(min(self._console.width, MAX_LINE), overflow="ellipsis")
             self._say(line)
 

@@ -32,12 +32,12 @@ def opening_lines(run: RunOpened) -> tuple[Text, Text]:
     return first, Text.assemble((f"sweep {literal(run.sweep)}", "bold"), f" {literal(plan + where)}")
 
 
-def trial_line(trial: Trial, label: str, position: int, planned: int, duration_s: float) -> Text:
+def trial_line(trial: Trial, label: str, number: int, planned: int, duration_s: float) -> Text:
     """`[ 7/24] encdec 3.5m s64 b4 bf16 device ×2   1 234 samples/s ±0.4 %   1.3 s  ok`."""
     row = asdict(trial)
     beside = notes(row)
     return Text.assemble(
-        (f"[{position:>{len(str(planned))}}/{planned}] ", "dim"),
+        (f"[{number:>{len(str(planned))}}/{planned}] ", "dim"),
         f"{literal(label):<{LABEL_WIDTH}} ",
         (f"{_figure(row):>{_FIGURE_WIDTH}}", "bold"),
         f" {_spread(row):<8} {seconds(duration_s):>6}  ",

@@ -72,6 +72,16 @@ def test_a_log_of_a_run() -> None:
     ]
 
 
+def test_trials_are_counted_as_they_end() -> None:
+    """With --only the plan's positions have gaps: the 40th of the plan is the 7th of the 16 that were asked for."""
+    watched = Watched()
+    watched.display.opened(OPENED)
+    watched.start(40)
+    watched.display.trial_ended(make_trial(), LABEL, 40)
+    assert watched.lines()[-1].startswith("[ 7/16] ")
+    watched.display.closed(CLOSED)
+
+
 def test_a_heartbeat_comes_after_30_s_and_then_ever_less_often() -> None:
     """An hour in one trial: at 30, 90, 210, 450, 930, 1890 s; half a minute doubled each time."""
     watched = Watched()

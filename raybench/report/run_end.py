@@ -1,0 +1,29 @@
+"""What the command prints when a run is over: the trials it planned, and what to type next."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from raybench.record.run import RunClosed
+from raybench.report.output import TABLE_ROWS, print_left, print_parts, stdout_width
+from raybench.report.run_lines import next_line, varying_axis
+from raybench.report.tables import trial_table
+from raybench.results.load import load
+
+
+def print_run_end(closed: RunClosed) -> None:
+    """The latest rows of the planned trials on this cluster, in the sweep's order, and the next command."""
+    if not closed.outcomes:
+        print_parts(next_line(closed, None))
+        return
+    rows = _planned_rows(closed)
+    print_parts("", trial_table(rows.head(TABLE_ROWS), stdout_width()))
+    print_left(len(rows) - TABLE_ROWS, f"raybench show {closed.out} --all")
+    print_parts("", next_line(closed, varying_axis(rows)))
+
+
+def _planned_rows(closed: RunClosed) -> pd.DataFrame:
+    frame = load(closed.out)
+    mine = frame["sweep"].eq(closed.sweep) & frame["cluster"].eq(closed.cluster)
+    rows: pd.DataFrame = frame[mine & frame["trial_id"].isin(closed.trial_ids)]
+    return rows.sort_values("sweep_order", ignore_index=True)
