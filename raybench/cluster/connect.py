@@ -18,6 +18,7 @@ from raybench.errors import ClusterError, UsageError
 
 AddressSource = Literal["--local", "--address", "RAY_ADDRESS", "announced", "private"]
 ANSWER_LIMIT_S = 2.0
+AUTO = "auto"      # Ray's own word for the one that `ray start` announced here
 
 
 @dataclass(frozen=True)
@@ -54,11 +55,21 @@ def choose(
         raise UsageError("--local and --address exclude each other: give one")
     if local:
         return Choice(None, "--local", "private, as --local asks")
-    if address:
-        return Choice(address, "--address", "as --address asks; --local starts a private one")
-    if env_address:
-        return Choice(env_address, "RAY_ADDRESS", "from RAY_ADDRESS; --local starts a private one")
+    if address and address != AUTO:
+        return Choice(_plain(address), "--address", "as --address asks; --local starts a private one")
+    if env_address and env_address != AUTO:
+        return Choice(_plain(env_address), "RAY_ADDRESS", "from RAY_ADDRESS; --local starts a private one")
     return _announced_or_private(announced, user)
+
+
+def _plain(address: str) -> str:
+    """`HOST:PORT`. Ray Client is refused: its driver stands outside the cluster, where no result could be measured."""
+    host, _, port = address.rpartition(":")
+    if "://" in address or not host or not port.isdigit():
+        raise UsageError(
+            f"the Ray address {address!r} is not HOST:PORT; run raybench on a node of the cluster, or by ray job submit"
+        )
+    return address
 
 
 def _announced_or_private(announced: Announcement | None, user: str) -> Choice:
@@ -105,6 +116,8 @@ def join(choice: Choice, *, namespace: str, verbose: bool, cores: int) -> str:
     A private Ray has no dashboard, and declares two CPUs more than it holds workers, so that Tune's trial and a data
     task always find room. Raises ClusterError when it cannot be joined.
     """
+    if choice.address is not None and not _answers(choice.address):
+        raise ClusterError(_refusal(choice, ConnectionError("nothing answers there")))
     import ray
 
     log = {"log_to_driver": verbose, "logging_level": "INFO" if verbose else "ERROR", "namespace": namespace}

@@ -61,3 +61,16 @@ def test_local_and_address_exclude_each_other():
     """Two answers to one question are refused."""
     with pytest.raises(UsageError, match="exclude"):
         pick(local=True, address="10.0.0.1:6379")
+
+
+def test_auto_is_the_announced_one():
+    """Ray's own word; taken literally it would join any GCS process of the machine."""
+    assert pick(address="auto", announced=LIVE).source == "announced"
+    assert pick(env_address="auto").private
+
+
+@pytest.mark.parametrize("address", ["ray://10.0.0.4:10001", "http://10.0.0.4:8265", "10.0.0.4", "10.0.0.4:", ":6379"])
+def test_addresses_of_another_kind_are_refused(address):
+    """Ray Client and the dashboard's address are no way in."""
+    with pytest.raises(UsageError, match="HOST:PORT"):
+        pick(address=address)

@@ -21,9 +21,9 @@ import pandas as pd
 
 from raybench.results.load import load
 
-PLUGINS = Path(__file__).parent.parent / "plugins"
+ROOT = Path(__file__).parent.parent.parent
 COMMAND = [sys.executable, "-m", "raybench"]
-RAY_GONE_LIMIT_S = 65.0      # two of Ray's agents end by themselves a minute after their driver
+RAY_GONE_LIMIT_S = 65.0  # two of Ray's agents end by themselves a minute after their driver
 
 
 @dataclass
@@ -100,7 +100,7 @@ class Host:
 @contextmanager
 def new_host(folder: Path) -> Iterator[Host]:
     """A host, and at the end nothing of it left running."""
-    ray_folder = Path(tempfile.mkdtemp(prefix="rb"))      # short: sockets lie below it
+    ray_folder = Path(tempfile.mkdtemp(prefix="rb"))  # short: sockets lie below it
     home = folder / "home"
     home.mkdir(parents=True)
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("RAY_", "RAYBENCH_"))}
@@ -108,7 +108,7 @@ def new_host(folder: Path) -> Iterator[Host]:
         "HOME": str(home),
         "RAY_TMPDIR": str(ray_folder),
         "RAYBENCH_DATA_DIR": str(folder / "data"),
-        "PYTHONPATH": str(PLUGINS),
+        "PYTHONPATH": f"{ROOT / 'tests' / 'plugins'}:{ROOT}",  # this checkout, wherever else one is installed
         "COLUMNS": "160",
     }
     host = Host(folder, ray_folder, env)
@@ -129,8 +129,7 @@ def started_ray(host: Host, cpus: int = 2) -> Iterator[str]:
     token.write_text(secrets.token_hex(32))
     token.chmod(0o600)
     host.env["RAY_AUTH_MODE"] = "token"
-    address = f"127.0.0.1:{free_port()}"
-    words = ["start", "--head", "--block", "--node-ip-address=127.0.0.1", f"--port={address.rpartition(':')[2]}",
+    words = ["start", "--head", "--block", "--node-ip-address=127.0.0.1", f"--port={free_port()}",
              f"--num-cpus={cpus}", "--include-dashboard=false", "--disable-usage-stats"]  # fmt: skip
     log = (host.folder / "ray-start.log").open("w")
     child = subprocess.Popen(
@@ -138,9 +137,9 @@ def started_ray(host: Host, cpus: int = 2) -> Iterator[str]:
     )
     announced = host.ray_folder / "ray" / "ray_current_cluster"
     try:
-        wait_until(lambda: child.poll() is not None or (announced.exists() and _listens(address)), 60.0)
+        wait_until(lambda: child.poll() is not None or _listens(_read(announced).decode()), 60.0)
         assert child.poll() is None, (host.folder / "ray-start.log").read_text()
-        yield address
+        yield announced.read_text()
     finally:
         child.send_signal(signal.SIGTERM)
         try:
@@ -169,6 +168,8 @@ def free_port() -> int:
 
 def _listens(address: str) -> bool:
     host, _, port = address.rpartition(":")
+    if not port:
+        return False
     with socket.socket() as probe:
         probe.settimeout(1.0)
         return probe.connect_ex((host, int(port))) == 0
@@ -178,7 +179,7 @@ def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError:
-        return b""      # gone, or not ours
+        return b""  # gone, or not ours
 
 
 def _end(pid: int) -> None:

@@ -26,7 +26,7 @@ class Watcher(Callback):
         self.seen.append((trial.config["trial"]["seed"], result["outcome"], result["samples_per_s"]))
 
 
-@pytest.mark.filterwarnings("default")      # Ray's own warnings are not ours to fail on
+@pytest.mark.filterwarnings("default")  # Ray's own warnings are not ours to fail on
 def test_callback_sees_config_and_headline(tmp_path, monkeypatch):
     """The same figure that the row holds."""
     monkeypatch.setenv("HOME", str(tmp_path))

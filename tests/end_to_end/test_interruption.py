@@ -5,11 +5,12 @@ import signal
 import subprocess
 import time
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
 from raybench.results.load import load
-from tests.end_to_end.harness import RAY_GONE_LIMIT_S, Host, started_ray, wait_until
+from tests.end_to_end.harness import RAY_GONE_LIMIT_S, Host, new_host, wait_until
 
 pytestmark = pytest.mark.ray
 
@@ -30,7 +31,7 @@ def kill_and_finish(host: Host, kills: int, seed: int, *options: str) -> None:
     while delivered < kills:
         process = host.start("run", sweep, "--out", host.out, *options)
         try:
-            process.wait(moments.uniform(0.5, 15.0))      # the moment itself is what is random here
+            process.wait(moments.uniform(0.5, 15.0))  # the moment itself is what is random here
         except subprocess.TimeoutExpired:
             delivered += 1
         process.kill()
@@ -39,9 +40,9 @@ def kill_and_finish(host: Host, kills: int, seed: int, *options: str) -> None:
             host.forget()
     done = host.run("run", sweep, "--out", host.out, *options)
     assert done.returncode == 0, done.stdout + done.stderr + host.ray_log()
-    rows = load(host.out, strict=True)      # every file is readable
+    rows = load(host.out, strict=True)  # every file is readable
     assert Counter(rows["outcome"]) == {"ok": TRIALS}
-    assert len(load(host.out, latest=False)) == TRIALS      # no committed trial ran twice
+    assert len(load(host.out, latest=False)) == TRIALS  # no committed trial ran twice
     assert len(host.starts()) <= TRIALS + delivered
 
 
@@ -56,39 +57,41 @@ def test_killed_driver_twenty_times(host: Host):
     kill_and_finish(host, 20, 1, "--local")
 
 
-def test_killed_driver_frees_a_joined_ray(host: Host):
-    """On a Ray that others use, the dead driver's CPUs come back, and the rest of the sweep runs there."""
-    with started_ray(host) as address:
-        sweep = host.write("interrupted.yaml", SWEEP)
-        process = host.start("run", sweep, "--out", host.out)
-        wait_until(lambda: len(host.starts()) >= 3, 120.0)
-        process.kill()
-        process.communicate()
-        done = host.run("run", sweep, "--out", host.out)
-        assert done.returncode == 0, done.stdout + done.stderr + host.ray_log()
-        assert address in done.stdout
-    assert Counter(host.rows()["outcome"]) == {"ok": TRIALS}
+def test_signals(tmp_path: Path):
+    """SIGINT to one run and SIGTERM to another once their third trial has started, side by side.
+
+    The running trial ends `interrupted`, the first two stay, the driver is gone in time, Ray soon after, and the same
+    command finishes the sweep.
+    """
+    with new_host(tmp_path / "int") as first, new_host(tmp_path / "term") as second:
+        numbers = {signal.SIGINT: first, signal.SIGTERM: second}
+        processes = {number: start(host) for number, host in numbers.items()}
+        for number, host in numbers.items():
+            wait_until(lambda host=host: len(host.starts()) >= 3, 120.0)
+            stopped(processes[number], number)
+            outcomes = Counter(host.rows()["outcome"])
+            assert outcomes["ok"] >= 2
+            assert outcomes["interrupted"] == len(host.starts()) - outcomes["ok"]
+        wait_until(lambda: not first.processes() and not second.processes(), RAY_GONE_LIMIT_S)
+        done = second.run("run", second.folder / "interrupted.yaml", "--out", second.out, "--local")
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert Counter(second.rows()["outcome"]) == {"ok": TRIALS}
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_signal(host: Host, number: signal.Signals):
-    """Once the third trial has started: it ends `interrupted`, the first two stay, Ray is gone, and it can go on."""
+def start(host: Host, *options: str) -> subprocess.Popen[str]:
+    """The sweep as a process, to be interrupted."""
     sweep = host.write("interrupted.yaml", SWEEP)
-    process = host.start("run", sweep, "--out", host.out, "--local")
-    wait_until(lambda: len(host.starts()) >= 3, 120.0)
+    return host.start("run", sweep, "--out", host.out, "--local", *options)
+
+
+def stopped(process: subprocess.Popen[str], number: signal.Signals) -> None:
+    """Send a signal; the driver leaves in time, with 130, and says how to continue."""
     process.send_signal(number)
     sent_s = time.monotonic()
     out, err = process.communicate(timeout=60)
     assert time.monotonic() - sent_s <= LEAVE_LIMIT_S
     assert process.returncode == 130, out + err
     assert "raybench run" in out
-    outcomes = Counter(host.rows()["outcome"])
-    assert outcomes["ok"] >= 2
-    assert outcomes["interrupted"] == len(host.starts()) - outcomes["ok"]
-    wait_until(lambda: not host.processes(), RAY_GONE_LIMIT_S)
-    done = host.run("run", sweep, "--out", host.out, "--local")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert Counter(host.rows()["outcome"]) == {"ok": TRIALS}
 
 
 @pytest.mark.soak
@@ -96,19 +99,14 @@ def test_signal(host: Host, number: signal.Signals):
 def test_signal_at_ten_random_moments(host: Host, number: signal.Signals):
     """From the first printed line on, at any moment: gone within 2.5 s, 130, nothing committed lost."""
     moments = random.Random(int(number))
-    sweep = host.write("interrupted.yaml", SWEEP)
     for _ in range(10):
-        process = host.start("run", sweep, "--out", host.out, "--local", "--fresh")
+        process = start(host, "--fresh")
         assert process.stdout is not None
         assert process.stdout.readline()
         try:
             process.wait(moments.uniform(0.0, 12.0))
         except subprocess.TimeoutExpired:
             committed = set(host.committed())
-            process.send_signal(number)
-            sent_s = time.monotonic()
-            out, err = process.communicate(timeout=60)
-            assert time.monotonic() - sent_s <= LEAVE_LIMIT_S
-            assert process.returncode == 130, out + err
+            stopped(process, number)
             assert committed <= set(host.committed())
         wait_until(lambda: not host.processes(), RAY_GONE_LIMIT_S)

@@ -107,12 +107,3 @@ def test_failures_are_measured_nowhere(rows):
     failed = rows[rows["outcome"] != "ok"]
     assert failed[["samples_per_s", "measured_s", "step_ms_mean", "wall_s"]].isna().all(axis=None)
     assert not failed["valid"].any()
-
-
-def test_issued_again_only_what_may_succeed_runs(host):
-    """Infeasible ones are tried again by default, the other failures are results."""
-    again = host.run_sweep(host.folder / "faults.yaml", "--local", "--newer-than", "2020-01-01T00:00:00Z")
-    assert again.returncode == 1
-    attempts = host.rows(latest=False).groupby("outcome")["attempt"].max()
-    assert attempts["infeasible"] == 2
-    assert attempts["timeout"] == 1

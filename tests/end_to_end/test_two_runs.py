@@ -1,4 +1,4 @@
-"""Two runs into one folder, and a quick look before the real thing."""
+"""A quick look, then two runs into one folder at the same time."""
 
 import pytest
 
@@ -15,23 +15,23 @@ axes: {seed: [0, 1, 2]}
 
 
 def test_two_clusters_at_the_same_time(host: Host):
-    """Twice the rows, none lost; comparing pairs each config with its twin."""
+    """Twice the rows, none lost; comparing pairs each config with its twin; a quick row is not taken for done."""
     sweep = host.write("shared.yaml", SWEEP)
+    quick = host.run_sweep(sweep, "--local", "--cluster", "a", "--quick")
+    assert quick.returncode == 0, quick.stdout + quick.stderr + host.ray_log()
     runs = [host.start("run", sweep, "--out", host.out, "--local", "--cluster", name) for name in ("a", "b")]
     ended = [run.communicate(timeout=280) for run in runs]
     assert [run.returncode for run in runs] == [0, 0], ended
     rows = host.rows()
-    assert rows.groupby("cluster").size().to_dict() == {"a": 3, "b": 3}
-    compared = compare(rows, by="cluster")
-    assert sorted(compared["work_key"].value_counts()) == [2, 2, 2]
-
-
-def test_quick_then_full_measures_again(host: Host):
-    """A quick row is a look, never a result: the full run does not take it for done."""
-    sweep = host.write("shared.yaml", SWEEP)
-    for words in (["--quick"], []):
-        done = host.run_sweep(sweep, "--local", *words)
-        assert done.returncode == 0, done.stdout + done.stderr + host.ray_log()
-    rows = host.rows()
-    assert rows.groupby("quality").size().to_dict() == {"full": 3, "quick": 3}
-    assert rows["work_key"].nunique() == 3
+    assert rows.groupby(["cluster", "quality"]).size().to_dict() == {
+        ("a", "full"): 3,
+        ("a", "quick"): 3,
+        ("b", "full"): 3,
+    }
+    full = rows[rows["quality"] == "full"]
+    compared = compare(full, by="cluster")
+    assert sorted(full["work_key"].value_counts()) == [2, 2, 2]
+    ratios = compared.set_index("cluster")["ratio"]
+    assert list(ratios["a"]) == [1.0, 1.0, 1.0]
+    assert (ratios["b"] > 0).all()
+    assert len(ratios["b"]) == 3
