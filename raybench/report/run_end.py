@@ -25,5 +25,6 @@ def print_run_end(closed: RunClosed) -> None:
 def _planned_rows(closed: RunClosed) -> pd.DataFrame:
     frame = load(closed.out)
     mine = frame["sweep"].eq(closed.sweep) & frame["cluster"].eq(closed.cluster)
-    rows: pd.DataFrame = frame[mine & frame["trial_id"].isin(closed.trial_ids)]
-    return rows.sort_values("sweep_order", ignore_index=True)
+    planned = frame[mine & frame["trial_id"].isin(closed.trial_ids)]
+    rows: pd.DataFrame = planned.sort_values("sweep_order", ignore_index=True)
+    return rows
