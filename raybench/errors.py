@@ -37,5 +37,9 @@ class UnsupportedError(RaybenchError):
     """The chip or this torch cannot do what was asked. The attempt ends `infeasible`, `error_type` `unsupported`."""
 
 
+class GpuBusyError(RaybenchError):
+    """Other processes hold memory on the GPU. The attempt ends `gpu_busy`."""
+
+
 class ComparisonError(RaybenchError):
     """Rows that must not be compared, with the reason."""

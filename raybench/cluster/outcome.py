@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import TracebackType
 
-from raybench.errors import DataError, UnsupportedError
+from raybench.errors import DataError, GpuBusyError, UnsupportedError
 from raybench.record.rank import RankFailure
 
 TEXT_LIMIT_BYTES = 2048
@@ -74,6 +74,8 @@ def outcome_of(error: BaseException, workload: str) -> tuple[str, str]:
         return "data_error", name
     if isinstance(error, UnsupportedError):
         return "infeasible", "unsupported"
+    if isinstance(error, GpuBusyError):
+        return "gpu_busy", name
     if isinstance(error, MemoryError) or "DefaultCPUAllocator" in text:
         return "oom_host", name
     if name == "OutOfMemoryError":

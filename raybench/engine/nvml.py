@@ -71,9 +71,12 @@ class Nvml:
 
     def process_bytes(self, uuid: str | None, pid: int) -> int | None:
         """Memory that a process holds on a GPU; None where NVML does not list it (a container hides process ids)."""
+        return self.processes(uuid).get(pid)
+
+    def processes(self, uuid: str | None) -> dict[int, int]:
+        """Process id and bytes held, of every process that computes on a GPU and whose memory NVML tells."""
         running = self._of(uuid, lambda nvml, gpu: nvml.nvmlDeviceGetComputeRunningProcesses(gpu))
-        used = [process.usedGpuMemory for process in running or () if process.pid == pid]
-        return used[0] if used else None
+        return {one.pid: one.usedGpuMemory for one in running or () if one.usedGpuMemory is not None}
 
     def _gpu(self, handle: Any) -> Gpu:
         nvml = self._module

@@ -5,12 +5,14 @@ from __future__ import annotations
 import dataclasses
 import functools
 import gc
+import os
 import time
 import traceback
 from contextlib import suppress
 
 import torch
 
+from raybench.engine.alone import wait_until_alone
 from raybench.engine.build import Built, build
 from raybench.engine.compiling import cache_state
 from raybench.engine.extent import fewest_warm_up_steps, warm_up, window_steps
@@ -90,6 +92,7 @@ class Session:
 
     def _trial(self, config: TrialConfig) -> RankResult:
         self._refuse_unsupported(config)
+        wait_until_alone(self._nvml, device_uuid(self._device), os.getpid())
         restart_host_peak()
         switch_tf32(config.precision)
         self._telemetry.start()

@@ -3,7 +3,7 @@
 import pytest
 
 from raybench.cluster.outcome import Evidence, clean_text, ending, outcome_of
-from raybench.errors import DataError, UnsupportedError
+from raybench.errors import DataError, GpuBusyError, UnsupportedError
 from raybench.record.rank import RankFailure
 
 
@@ -53,6 +53,7 @@ def evidence(**changes) -> Evidence:
         (MemoryError(), "oom_host"),
         (RuntimeError("[enforce fail at alloc_cpu.cpp:1] DefaultCPUAllocator: can't allocate memory"), "oom_host"),
         (DataError("shard_0000.bin"), "data_error"),
+        (GpuBusyError("2.0 GiB held"), "gpu_busy"),
         (RuntimeError("[gloo/transport/tcp/pair.cc] Connection closed by peer"), "comm_error"),
         (RuntimeError("CUDA error: an illegal memory access was encountered"), "gpu_fault"),
         (ValueError("raised in a test, outside any workload"), "internal_error"),
