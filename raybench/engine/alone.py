@@ -37,7 +37,7 @@ def wait_until_alone(
             held = sum(others.values()) / 2**30
             pids = ", ".join(map(str, sorted(others)))
             raise GpuBusyError(
-                f"other processes (pid {pids}) hold {held:.1f} GiB on {uuid} after {WAIT_S:g} s; end them, then run again"
+                f"other processes (pid {pids}) hold {held:.1f} GiB on {uuid} after {WAIT_S:g} s; end them and run again"
             )
         pause(_LOOK_EVERY_S)
 
