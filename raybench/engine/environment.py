@@ -22,6 +22,7 @@ from raybench.spec.config import canonical_json
 from raybench.version import __version__
 
 _CPU_NAME = re.compile(r"^(?:model name|Model|cpu model)\s*:\s*(.+)$", re.MULTILINE)
+_TORCH = re.compile(r"^__version__\b[^=]*=\s*['\"]([^'\"]+)['\"]", re.MULTILINE)
 _CUDA = re.compile(r"^cuda\b[^=]*=\s*['\"]([^'\"]+)['\"]", re.MULTILINE)
 
 
@@ -47,6 +48,12 @@ def node_facts(*, sweep_run_id: str, address: str, nvml: Nvml | None = None) -> 
 def cuda_built_for() -> str | None:
     """The CUDA version that torch was built for; None on a CPU build or without torch."""
     found = _CUDA.search(_torch_version_file())
+    return found.group(1) if found else None
+
+
+def torch_version() -> str | None:
+    """What `torch.__version__` says, local part included (`+cu130`), which the distribution's own version may lack."""
+    found = _TORCH.search(_torch_version_file())
     return found.group(1) if found else None
 
 
@@ -83,7 +90,7 @@ def _gpus(nvml: Nvml) -> dict[str, Any]:
 def _software() -> dict[str, Any]:
     cuda = cuda_built_for()
     return {
-        "torch_version": version_of("torch"),
+        "torch_version": torch_version(),
         "cuda_version": cuda,
         "nccl_version": version_of(f"nvidia-nccl-cu{cuda.partition('.')[0]}") if cuda else None,
         "ray_version": version_of("ray"),
