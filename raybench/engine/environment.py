@@ -14,8 +14,6 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from raybench.engine.nvml import Gpu, Nvml
 from raybench.record.node import Node
 from raybench.spec.config import canonical_json
@@ -72,7 +70,7 @@ def _machine() -> dict[str, Any]:
         "python_version": platform.python_version(),
         "cpu_model": _cpu_model(),
         "cpu_cores": len(os.sched_getaffinity(0)),
-        "memory_bytes": psutil.virtual_memory().total,
+        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
     }
 
 
