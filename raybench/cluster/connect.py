@@ -54,7 +54,7 @@ def choose(
     if local and address:
         raise UsageError("--local and --address exclude each other: give one")
     if local:
-        return Choice(None, "--local", "private, as --local asks")
+        return Choice(None, "--local", "as --local asks")
     if address and address != AUTO:
         return Choice(_plain(address), "--address", "as --address asks; --local starts a private one")
     if env_address and env_address != AUTO:
@@ -74,12 +74,12 @@ def _plain(address: str) -> str:
 
 def _announced_or_private(announced: Announcement | None, user: str) -> Choice:
     if announced is None:
-        return Choice(None, "private", "private, as none runs on this node; --address HOST:PORT joins another")
+        return Choice(None, "private", "none runs on this node; --address HOST:PORT joins one")
     where = f"a Ray announced at {announced.address}"
     if announced.owner != user:
-        return Choice(None, "private", f"private; {where} belongs to {announced.owner}, --address joins it")
+        return Choice(None, "private", f"{where} belongs to {announced.owner} and was not joined; --address joins it")
     if not announced.answers:
-        return Choice(None, "private", f"private; {where} does not answer and was ignored (stale)")
+        return Choice(None, "private", f"{where} is stale, nothing answers there")
     return Choice(announced.address, "announced", "started on this node by `ray start`; --local starts a private one")
 
 

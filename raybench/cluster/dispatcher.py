@@ -5,7 +5,6 @@ dead one, and commits a row for every attempt, whatever becomes of it.
 from __future__ import annotations
 
 import socket
-import tempfile
 import threading
 import time
 import uuid
@@ -68,7 +67,7 @@ class Dispatcher:
         self._run, self._broker, self._planned, self._attempts = run, broker, planned, attempts
         self._store, self._observer, self._inventory, self._storage = store, observer, inventory, storage
         self._planned_total = planned_total
-        self._stack_dir = str(Path(tempfile.gettempdir()) / f"raybench-stacks-{run.sweep_run_id}")
+        self._stack_dir = str(Path(storage) / "stacks")
         self._group: WorkerGroup | None = None
         self._group_key: tuple[object, ...] | None = None
         self._current: Attempt | None = None

@@ -197,11 +197,11 @@ class _Run:
         return _Work(expansion.trials, left, attempts, (*expansion.warnings, *notes))
 
     def _open(self, choice: Choice, address: str, inventory: Inventory, facts: RunFacts, work: _Work) -> None:
-        where = "private Ray" if choice.private else f"Ray at {address}"
+        which = f"private Ray {facts.ray_version}" if choice.private else f"Ray {facts.ray_version} at {address}"
         self._observer.opened(RunOpened(
             sweep=self._spec.name,
             sweep_run_id=self._run_id,
-            ray=f"{where} {facts.ray_version} ({choice.why})",
+            ray=f"{which} ({choice.why})",
             hardware=inventory.hardware,
             out=str(self._options.out),
             cluster=facts.cluster,

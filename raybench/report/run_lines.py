@@ -25,10 +25,10 @@ _FIGURE_WIDTH: Final = 18
 
 def opening_lines(run: RunOpened) -> tuple[Text, Text]:
     """Which Ray and why; then what there is to do."""
-    first = Text.assemble((f"raybench {__version__}", "bold"), f" · {literal(run.ray)}")
+    first = Text.assemble((f"raybench {__version__}", "bold"), f" · {literal(run.hardware)} · {literal(run.ray)}")
     done = f" · {count(run.done_earlier)} done earlier" if run.done_earlier else ""
     plan = f" · {count(run.planned)} trials{done} · {count(run.to_run)} to run · cluster {run.cluster}"
-    where = f" · {run.hardware} · results in {run.out}"
+    where = f" · results in {run.out}"
     return first, Text.assemble((f"sweep {literal(run.sweep)}", "bold"), f" {literal(plan + where)}")
 
 

@@ -63,8 +63,8 @@ def test_a_log_of_a_run() -> None:
     watched.display.trial_ended(make_trial(outcome="infeasible", error_text="64 workers"), LABEL, 9)
     watched.display.closed(CLOSED)
     assert watched.lines() == [
-        f"raybench {__version__} · private Ray 2.60.0 (nothing runs here)",
-        "sweep quick · 16 trials · 6 done earlier · 10 to run · cluster box · 2 CPU cores, no GPU · results in results",
+        f"raybench {__version__} · 2 CPU cores, no GPU · private Ray 2.60.0 (nothing runs here)",
+        "sweep quick · 16 trials · 6 done earlier · 10 to run · cluster box · results in results",
         f"[ 7/16] {LABEL}             160.0 samples/s ±2.0 %    6.3 s  ok",
         f"[ 8/16] {LABEL}             1 600 samples/s ±2.0 %    1.3 s  ok  ⚠ short_window",
         f"[ 9/16] {LABEL}                           –           0.0 s  infeasible  64 workers",
