@@ -7,6 +7,7 @@ from __future__ import annotations
 import socket
 import threading
 import time
+import traceback
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ from raybench.cluster.messages import Answers, Order
 from raybench.cluster.outcome import Ending, Evidence, clean_text, ending, outcome_of
 from raybench.cluster.rows import Attempt, GroupFacts, RunFacts, trial_row
 from raybench.engine.precision import unsupported
+from raybench.errors import ClusterError, StoreError
 from raybench.measure.ledger import ledger
 from raybench.measure.summary import figures
 from raybench.record.node import Node
@@ -108,7 +110,7 @@ class Dispatcher:
         with self._committing:
             self._current = attempt
         self._store.append_log({"event": "start", "trial_id": planned.trial_id, "trial_uid": attempt.trial_uid})
-        finished = self._run_attempt(attempt)
+        finished = self._end_attempt(attempt)
         self._commit(finished)
         self._observer.trial_ended(finished.trial, planned.label(), planned.order + 1)
         return finished.trial
@@ -117,6 +119,19 @@ class Dispatcher:
         with self._committing:
             self._current = None
             self._store.commit(finished.trial, finished.steps, nodes=finished.nodes)
+
+    def _end_attempt(self, attempt: Attempt) -> Finished:
+        """Run the attempt; a fault of our own, or of a plug-in's counts, is a row too, and the sweep goes on."""
+        try:
+            return self._run_attempt(attempt)
+        except (StoreError, ClusterError):
+            raise
+        except Exception as error:  # noqa: BLE001  told in the row, with its traceback
+            self._close_group()
+            outcome, error_type = outcome_of(error, attempt.planned.config.workload)
+            text, trace = clean_text(str(error)), traceback.format_exc()
+            end = Ending(outcome=outcome, error_type=error_type, error_text=text, traceback=trace)
+            return self._failed(attempt, end, None)
 
     def _run_attempt(self, attempt: Attempt) -> Finished:
         """Refuse, or prepare, lease and run."""

@@ -238,8 +238,10 @@ class _Run:
             planned_total=len(work.planned),
         )
         def interrupted() -> None:
-            dispatcher.interrupt()
-            self._leave_early(facts.cluster, work)
+            try:
+                dispatcher.interrupt()
+            finally:      # even when the disk is full, say what is there and how to continue
+                self._leave_early(facts.cluster, work)
 
         self._on_stop(interrupted)
         thread = threading.Thread(target=dispatcher.serve, name="raybench-dispatcher", daemon=True)

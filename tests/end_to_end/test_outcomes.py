@@ -14,7 +14,7 @@ SWEEP = """\
 name: faults
 base: {workload: faulty, model: fine, num_workers: 2, warmup: 1, measure: 10, timeout: 6}
 axes:
-  model: [fine, oom_host, oom_cuda, absent, killed, raises]
+  model: [fine, miscounts, oom_host, oom_cuda, absent, killed, raises]
 include:
   - {workload: faulty, model: fine, num_workers: 64}
   - {workload: matmul, model: {m: 64, k: 64, n: 64}, precision: tf32, num_workers: 1}
@@ -59,6 +59,7 @@ def rows(host: Host) -> pd.DataFrame:
         ("absent/fp32/-", "timeout", "DeadlineExceeded", 1),
         ("killed/fp32/-", "worker_died", "ActorDiedError", 1),
         ("raises/fp32/-", "workload_error", "ValueError", 1),
+        ("miscounts/fp32/-", "workload_error", "KeyError", None),
         ("too_many/fp32/-", "infeasible", "capacity", None),
         ("custom/tf32/-", "infeasible", "unsupported", None),
         ("custom/fp32/shards", "data_error", "DataError", None),
@@ -78,8 +79,8 @@ def test_all_other_trials_are_ok(rows, which):
 
 
 def test_one_row_for_each_planned_trial(host, rows):
-    """Eleven trials; the exit code says that some are not ok, the closing line which."""
-    assert len(rows) == 11
+    """Twelve trials; the exit code says that some are not ok, the closing line which."""
+    assert len(rows) == 12
     assert host.done.returncode == 1
     assert "3 ok" in host.done.stdout
     assert "1 timeout" in host.done.stdout

@@ -11,7 +11,7 @@ from raybench.spec.family import Family
 from raybench.spec.shapes import Frozen
 from raybench.workloads.base import Workload
 
-KINDS = ("fine", "oom_host", "oom_cuda", "absent", "killed", "raises", "greedy")
+KINDS = ("fine", "miscounts", "oom_host", "oom_cuda", "absent", "killed", "raises", "greedy")
 
 
 class FaultShape(Frozen):
@@ -22,7 +22,9 @@ class FaultShape(Frozen):
 
 
 def counts(config: TrialConfig) -> Counts:
-    """One operation a step; one FLOP, so that rates are easy to check by eye."""
+    """One operation a step; one FLOP, so that rates are easy to check by eye. Fails, too, when asked to."""
+    if config.model.fault == "miscounts":
+        raise KeyError("a plug-in's own mistake")
     return Counts(
         parameters=None,
         samples_per_step=1,

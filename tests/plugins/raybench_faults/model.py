@@ -65,6 +65,7 @@ def _greedy() -> None:
 
 FAULTS = {
     "fine": _fine,
+    "miscounts": _fine,
     "oom_host": _oom_host,
     "oom_cuda": _oom_cuda,
     "absent": _absent,
