@@ -18,6 +18,9 @@ from raybench.errors import ClusterError, UsageError
 
 AddressSource = Literal["--local", "--address", "RAY_ADDRESS", "announced", "private"]
 ANSWER_LIMIT_S = 2.0
+_HTTP2_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+_HTTP2_SETTINGS = b"\x04"
+_HTTP2_NO_SETTINGS = bytes(3) + _HTTP2_SETTINGS + bytes(5)      # length, type, flags and stream
 AUTO = "auto"      # Ray's own word for the one that `ray start` announced here
 
 
@@ -87,8 +90,10 @@ def announcement() -> Announcement | None:
     """What the announcement file of this node says, None without one."""
     folder = os.environ.get("RAY_TMPDIR") or os.environ.get("TMPDIR") or "/tmp"      # Ray's own order
     path = Path(folder) / "ray" / "ray_current_cluster"
+    if not path.is_file():      # anyone may put a pipe there, and reading that would wait for ever
+        return None
     try:
-        address, owner = path.read_text().strip(), path.stat().st_uid
+        address, owner = path.read_text(errors="replace").strip(), path.stat().st_uid
     except OSError:
         return None
     return Announcement(address, _user_name(owner), _answers(address)) if address else None
@@ -146,9 +151,15 @@ def _user_name(uid: int) -> str:
 
 
 def _answers(address: str) -> bool:
+    """Whether a gRPC server is there, as Ray's is: it answers HTTP/2's first words (RFC 9113, 3.4) with settings.
+
+    Ray itself tries for minutes, also where something else listens.
+    """
     host, _, port = address.rpartition(":")
     try:
-        with socket.create_connection((host, int(port)), timeout=ANSWER_LIMIT_S):
-            return True
+        with socket.create_connection((host, int(port)), timeout=ANSWER_LIMIT_S) as connection:
+            connection.settimeout(ANSWER_LIMIT_S)
+            connection.sendall(_HTTP2_PREFACE + _HTTP2_NO_SETTINGS)
+            return connection.recv(9)[3:4] == _HTTP2_SETTINGS
     except (OSError, ValueError, OverflowError):
         return False

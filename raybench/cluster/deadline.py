@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import faulthandler
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+_COLLECTIVE = re.compile(r"torch/distributed|/ddp|c10d")
 _EXPIRED = "Timeout ("           # how faulthandler begins what it writes
 
 
@@ -50,7 +51,11 @@ def expired(stack: str) -> bool:
     return stack.startswith(_EXPIRED)
 
 
-def absent_rank(stacks: dict[int, str]) -> int | None:
-    """The one rank that stood outside any collective while the others waited in one, None when that names nobody."""
-    outside = [rank for rank, text in stacks.items() if not re.search(r"torch/distributed|/ddp|c10d", text)]
-    return outside[0] if len(outside) == 1 and len(stacks) > 1 else None
+def absent_rank(stacks: Mapping[int, str], world_size: int) -> int | None:
+    """The one rank that stood outside any collective while the others waited in one, None when that names nobody.
+
+    A rank without a stack is outside: it was frozen, and could write nothing.
+    """
+    waiting = {rank for rank, text in stacks.items() if _COLLECTIVE.search(text)}
+    outside = set(range(world_size)) - waiting
+    return outside.pop() if waiting and len(outside) == 1 else None

@@ -32,6 +32,7 @@ from raybench.record.rank import RankResult, RankSteps
 from raybench.record.run import Observer, TrialStarted
 from raybench.record.trial import Trial
 from raybench.results.store import RunStore
+from raybench.sources.layout import located
 from raybench.sources.prepare import prepare
 from raybench.spec.trial import PlannedTrial
 from raybench.workloads.registry import workload
@@ -48,6 +49,10 @@ class Finished:
     trial: Trial
     steps: Mapping[int, RankSteps] = field(default_factory=dict)
     nodes: Sequence[Node] = ()
+
+
+class Stopped(Exception):
+    """The run was told to stop: nothing more is begun or committed."""
 
 
 class Dispatcher:
@@ -74,6 +79,7 @@ class Dispatcher:
         self._group_key: tuple[object, ...] | None = None
         self._current: Attempt | None = None
         self._committing = threading.Lock()
+        self._stopped = False
         self.error: BaseException | None = None
 
     # -- the thread --------------------------------------------------------------------------------------------------
@@ -89,13 +95,20 @@ class Dispatcher:
             self._close_group()
         except BaseException as error:  # noqa: BLE001  raised again by the main thread, which waits for Tune
             self.error = error
+            self._close_group()
             ray.get(self._broker.abort.remote())
 
     def interrupt(self) -> None:
-        """Commit the running attempt as `interrupted`; whatever is committed stays. Called from the stopping thread."""
-        self._committing.acquire()      # never given back: nothing may be committed after this
-        if self._current is not None:
-            self._store.commit(trial_row(self._run, self._current, Ending(outcome="interrupted"), None))
+        """Commit the running attempt as `interrupted`; after this nothing more is. Called from another thread."""
+        with self._committing:
+            self._stopped = True
+            if self._current is not None:
+                self._store.commit(trial_row(self._run, self._current, Ending(outcome="interrupted"), None))
+
+    def end_group(self) -> None:
+        """End the workers of the running trial, so that the thread comes to its end while Ray is still there."""
+        if self._group is not None:
+            self._group.end_workers()
 
     # -- one attempt -------------------------------------------------------------------------------------------------
 
@@ -108,6 +121,7 @@ class Dispatcher:
             started_s=time.perf_counter(),
         )
         with self._committing:
+            self._refuse_if_stopped()
             self._current = attempt
         self._store.append_log({"event": "start", "trial_id": planned.trial_id, "trial_uid": attempt.trial_uid})
         finished = self._end_attempt(attempt)
@@ -117,8 +131,13 @@ class Dispatcher:
 
     def _commit(self, finished: Finished) -> None:
         with self._committing:
+            self._refuse_if_stopped()
             self._current = None
             self._store.commit(finished.trial, finished.steps, nodes=finished.nodes)
+
+    def _refuse_if_stopped(self) -> None:
+        if self._stopped:
+            raise Stopped
 
     def _end_attempt(self, attempt: Attempt) -> Finished:
         """Run the attempt; a fault of our own, or of a plug-in's counts, is a row too, and the sweep goes on."""
@@ -127,11 +146,12 @@ class Dispatcher:
         except (StoreError, ClusterError):
             raise
         except Exception as error:  # noqa: BLE001  told in the row, with its traceback
-            self._close_group()
             outcome, error_type = outcome_of(error, attempt.planned.config.workload)
             text, trace = clean_text(str(error)), traceback.format_exc()
             end = Ending(outcome=outcome, error_type=error_type, error_text=text, traceback=trace)
-            return self._failed(attempt, end, None)
+            failed = self._failed(attempt, end, None)
+            self._close_group()
+            return failed
 
     def _run_attempt(self, attempt: Attempt) -> Finished:
         """Refuse, or prepare, lease and run."""
@@ -149,7 +169,8 @@ class Dispatcher:
         try:
             group = self._lease(attempt.planned, spec)
         except GroupDied as died:
-            return self._failed(attempt, _never_ready(died), None)
+            self._close_group()
+            return self._failed(attempt, _never_ready(died, attempt.planned.config.workload), None)
         return self._run_in_group(attempt, group, prepare_s)
 
     def device_kind(self, planned: PlannedTrial) -> str:
@@ -176,7 +197,7 @@ class Dispatcher:
         if planned.config.source is None:
             return None
         try:
-            ray.get(on_node(prepare, self._inventory.node_id).remote(planned.config))
+            ray.get(on_node(prepare, self._inventory.node_id).remote(located(planned.config)))
         except ray.exceptions.RayTaskError as error:
             cause = error.cause or error
             outcome, error_type = outcome_of(cause, planned.config.workload)
@@ -192,7 +213,7 @@ class Dispatcher:
     # -- the group ---------------------------------------------------------------------------------------------------
 
     def _is_leased(self, planned: PlannedTrial, spec: GroupSpec) -> bool:
-        return self._group is not None and self._group_key == lease_key(planned, spec)
+        return self._group is not None and self._group.alive and self._group_key == lease_key(planned, spec)
 
     def _lease(self, planned: PlannedTrial, spec: GroupSpec) -> WorkerGroup:
         """The group that the trial needs: the one at hand, or a new one after closing that."""
@@ -206,8 +227,8 @@ class Dispatcher:
             sweep_run_id=self._run.sweep_run_id,
             node_address=self._inventory.room.address,
         )
-        group.wait_ready(self._tell_stall)
         self._group, self._group_key = group, lease_key(planned, spec)
+        group.wait_ready(self._tell_stall)
         return group
 
     def _close_group(self) -> None:
@@ -218,21 +239,19 @@ class Dispatcher:
     def _run_in_group(self, attempt: Attempt, group: WorkerGroup, prepare_s: float) -> Finished:
         config = attempt.planned.config
         order = Order(
-            trial_uid=attempt.trial_uid, config=config, deadline_s=config.deadline_s, stack_dir=self._stack_dir
+            trial_uid=attempt.trial_uid, config=located(config), deadline_s=config.deadline_s, stack_dir=self._stack_dir
         )
         facts = GroupFacts(hellos=group.hellos, trial_index=group.trials_served)
-        started_s = time.perf_counter()
         answers = group.run(order, config.deadline_s + DRIVER_MARGIN_S)
         if len(answers.done) < len(group.hellos):
-            late = time.perf_counter() - started_s >= config.deadline_s
-            failed = self._failed(attempt, self._why(group, order, answers, late), facts)
+            failed = self._failed(attempt, self._why(group, order, answers), facts)
             self._close_group()
             return failed
         if not all(done.clean for done in answers.done.values()):
             self._close_group()
         return self._succeeded(attempt, facts, answers, group, prepare_s)
 
-    def _why(self, group: WorkerGroup, order: Order, answers: Answers, late: bool) -> Ending:
+    def _why(self, group: WorkerGroup, order: Order, answers: Answers) -> Ending:
         """Gather the evidence of a failed trial and judge it."""
         import ray
 
@@ -243,9 +262,10 @@ class Dispatcher:
         dead = frozenset(set(group.hellos) - set(answers.done) - {failure.rank for failure in answers.failures})
         marked = frozenset(rank for rank, text in stacks.items() if expired(text))
         return ending(Evidence(
+            workload=order.config.workload,
             deadline_s=order.deadline_s,
-            expired=marked or (dead if late else frozenset()),
-            absent=absent_rank(stacks),
+            expired=marked or (dead if group.forced else frozenset()),
+            absent=absent_rank(stacks, len(group.hellos)),
             failures=answers.failures,
             group_error=group.error,
             hosts={rank: hello.node.host for rank, hello in group.hellos.items()},
@@ -300,8 +320,10 @@ class Dispatcher:
         self._observer.notice(f"no worker is ready yet: Ray has given out {counts}; waiting for this sweep's group")
 
 
-def _never_ready(died: GroupDied) -> Ending:
-    return ending(Evidence(deadline_s=0.0, group_error=died.cause or died, hosts={}, stacks={}))
+def _never_ready(died: GroupDied, workload: str) -> Ending:
+    if died.cause is None:
+        return Ending(outcome="infeasible", error_type="StartTimeout", error_text=str(died))
+    return ending(Evidence(workload=workload, deadline_s=0.0, group_error=died.cause, hosts={}, stacks={}))
 
 
 def _nodes(facts: GroupFacts | None) -> list[Node]:

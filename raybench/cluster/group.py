@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import hashlib
 import os
 import signal
@@ -25,7 +27,7 @@ STALL_NOTICE_S = 30.0
 
 
 class GroupDied(Exception):
-    """The group ended before its workers were ready. `cause` is what `fit` raised, None when it raised nothing."""
+    """The group ended, or took too long, before its workers were ready. `cause` is what `fit` raised, if it did."""
 
     def __init__(self, why: str, cause: BaseException | None) -> None:
         super().__init__(why)
@@ -36,13 +38,14 @@ class WorkerGroup:
     """Worker processes that serve one trial after the other.
 
     `placement_s` and `worker_start_s` are what opening took: waiting for resources, and the workers' own start.
-    `trials_served` is 0 in a new group.
+    `trials_served` is 0 in a new group. `forced`: its workers were ended because they passed the driver's own limit.
     """
 
     def __init__(self, spec: GroupSpec, *, storage: str, sweep_run_id: str, node_address: str) -> None:
         self.spec = spec
         self.hellos: dict[int, Hello] = {}
         self.trials_served = 0
+        self.forced = False
         self.placement_s = self.worker_start_s = 0.0
         self.error: BaseException | None = None
         self._started_s = time.perf_counter()
@@ -50,6 +53,11 @@ class WorkerGroup:
         self._trainer = _trainer(spec, self._mailbox, storage, sweep_run_id, node_address)
         self._thread = threading.Thread(target=self._fit, name="raybench-group", daemon=True)
         self._thread.start()
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can serve another trial; a worker may die while it idles."""
+        return self._thread.is_alive() and not self.forced
 
     def wait_ready(self, on_stall: Callable[[], None]) -> None:
         """Wait until every worker said hello. Raises GroupDied, or ClusterError when a worker runs other code."""
@@ -59,7 +67,6 @@ class WorkerGroup:
         limit_s = 60.0 + 3 * start_limit_s(self.spec.workers)      # Train itself tries a start up to three times
         hellos, dead = _get_noticing(ray, pending, limit_s, on_stall)
         if dead is not None:
-            self._thread.join(CLOSE_LIMIT_S)
             raise GroupDied(dead, self.error)
         opened_s = time.perf_counter() - self._started_s
         self.hellos = hellos
@@ -76,6 +83,7 @@ class WorkerGroup:
         try:
             answers: Answers = ray.get(pending, timeout=limit_s)
         except ray.exceptions.GetTimeoutError:
+            self.forced = True
             self.end_workers()
             answers = ray.get(pending)
         self.trials_served += 1
@@ -87,12 +95,12 @@ class WorkerGroup:
         """Tell the workers to stop and wait until all they held is free again."""
         import ray
 
-        if self._thread.is_alive():
+        with contextlib.suppress(ray.exceptions.RayActorError):      # a mailbox that died can tell them nothing
             ray.get(self._mailbox.submit.remote(None))
-            self._thread.join(CLOSE_LIMIT_S)
+        self._thread.join(CLOSE_LIMIT_S)
         if self._thread.is_alive():
             self.end_workers()
-            self._thread.join()
+            self._thread.join(CLOSE_LIMIT_S)
 
     def end_workers(self) -> None:
         """End the worker processes by their handles; one that is stopped or hangs does not listen to anything else."""
@@ -110,7 +118,8 @@ class WorkerGroup:
             self._trainer.fit()
         except Exception as error:  # noqa: BLE001  whatever ends the group is evidence for the outcome
             self.error, why = error, type(error).__name__
-        ray.get(self._mailbox.close.remote(why))
+        with contextlib.suppress(ray.exceptions.RayActorError):
+            ray.get(self._mailbox.close.remote(why))
 
 
 def start_limit_s(workers: int) -> int:
@@ -120,11 +129,17 @@ def start_limit_s(workers: int) -> int:
 
 def on_node(function: Callable[..., Any], node_id: str) -> Any:
     """A Ray task of no CPUs, pinned to a node."""
-    import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-    pinned = NodeAffinitySchedulingStrategy(node_id, soft=False)
-    return ray.remote(num_cpus=0, max_retries=0, scheduling_strategy=pinned)(function)
+    return _remote(function).options(scheduling_strategy=NodeAffinitySchedulingStrategy(node_id, soft=False))
+
+
+@functools.cache
+def _remote(function: Callable[..., Any]) -> Any:
+    """One remote function for each function: Ray keeps every one it is given."""
+    import ray
+
+    return ray.remote(num_cpus=0, max_retries=0)(function)
 
 
 def _kill_process(pid: int) -> None:

@@ -34,11 +34,12 @@ class Inventory:
 def take_inventory() -> Inventory:
     """Ask the joined Ray. `device: auto` is cuda when Ray has any GPU, decided here and never again."""
     import ray
+    from ray._private.state import available_resources_per_node  # the public call sums over all nodes
 
     node_id = ray.get_runtime_context().get_node_id()
     nodes = [node for node in ray.nodes() if node["Alive"]]
     (mine,) = [node for node in nodes if node["NodeID"] == node_id]
-    free = ray.available_resources() if len(nodes) == 1 else mine["Resources"]
+    free = available_resources_per_node().get(node_id, {})
     names = [gpu.model for gpu in visible_gpus()]
     room = NodeRoom(
         address=mine["NodeManagerAddress"],

@@ -33,6 +33,7 @@ class Hello:
     source_hash: str
     cpu_threads: int
     device_kind: str
+    gpu_model: str | None
     backend: str | None
     torch_version: str
     cuda_version: str | None

@@ -20,7 +20,7 @@ def cluster_name(asked: str | None, *, head_host: str) -> str:
 
     A name that the user gave must match the pattern; one that was found is made to. Raises UsageError.
     """
-    given = asked or os.environ.get("RAYBENCH_CLUSTER")
+    given = asked if asked is not None else os.environ.get("RAYBENCH_CLUSTER") or None
     if given is None:
         return tidy(_bootstrap_name() or head_host)
     name = given.lower()
@@ -50,10 +50,10 @@ def host_of(address: str) -> str:
 def _bootstrap_name() -> str | None:
     """`cluster_name` of the file that `ray up` leaves on a head node."""
     from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
 
     try:
-        text = BOOTSTRAP_FILE.expanduser().read_text()
-    except OSError:
-        return None
-    settings = YAML(typ="safe", pure=True).load(text)
+        settings = YAML(typ="safe", pure=True).load(BOOTSTRAP_FILE.expanduser().read_text())
+    except (OSError, UnicodeDecodeError, YAMLError):
+        return None      # another name is found; the file is Ray's, not the user's to mend
     return str(settings["cluster_name"]) if isinstance(settings, dict) and settings.get("cluster_name") else None

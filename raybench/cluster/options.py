@@ -10,7 +10,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from raybench.cluster.naming import NAME
+from raybench.cluster.naming import NAME, cluster_name
 from raybench.errors import UsageError
 from raybench.results.resume import outcome_set, retry_set
 
@@ -41,7 +41,10 @@ class RunOptions:
         """Where results go. Raises UsageError for a place that would lose them."""
         if "://" in self.out:
             raise UsageError(f"--out {self.out}: object storage is not supported yet; give a folder")
-        path = Path(self.out).expanduser()
+        try:
+            path = Path(self.out).expanduser()
+        except RuntimeError:
+            raise UsageError(f"--out {self.out}: no such user") from None
         if os.environ.get("RAY_JOB_CONFIG_JSON_ENV_VAR") and not path.is_absolute():
             raise UsageError(
                 f"--out {self.out}: inside a Ray job a relative folder is deleted with the job; give an absolute path"
@@ -69,6 +72,8 @@ class RunOptions:
                 raise UsageError(f"--tag {name!r}: a tag's name is a-z, 0-9, `.`, `_`, `-`, at most 64")
         if self.note is not None and len(self.note) > _NOTE_LIMIT:
             raise UsageError(f"--note: {len(self.note)} characters; at most {_NOTE_LIMIT} are kept")
+        if self.cluster is not None:
+            cluster_name(self.cluster, head_host="")
         self.folder()
         self.accepted()
         self.retried()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import traceback
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 
 from raybench.errors import DataError, GpuBusyError, UnsupportedError
@@ -17,7 +17,10 @@ from raybench.record.rank import RankFailure
 
 TEXT_LIMIT_BYTES = 2048
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-_COMM = re.compile(r"gloo|nccl|connection (closed|reset)|broken pipe|socket|process ?group|collective", re.IGNORECASE)
+_COMM = re.compile(
+    r"gloo/|nccl\w*Error|NCCL error|Connection (closed|reset) by peer|Broken pipe|Socket Timeout|socketStartConnect"
+)
+_CUDA_FULL = re.compile(r"CUDA error: out of memory|(CUBLAS|CUDNN)_STATUS_ALLOC_FAILED")      # beside torch's allocator
 _GPU_FAULT = re.compile(r"uncorrectable ECC|GPU is lost|fallen off the bus|hardware error|illegal memory access", re.I)
 
 
@@ -37,11 +40,12 @@ class Ending:
 class Evidence:
     """What the driver has of an attempt that did not end well.
 
-    `expired` holds the ranks whose deadline marker was found (or that died after it had passed); `stacks` what they
-    and their peers left. `group_error` is what `TorchTrainer.fit` raised. `hosts` names each rank's host, and
+    `expired` holds the ranks whose deadline marker was found, or that had to be ended by force long after it; `stacks`
+    what they and their peers left. `group_error` is what `TorchTrainer.fit` raised. `hosts` names each rank's host, and
     `lost_nodes` the hosts that Ray no longer lists as alive.
     """
 
+    workload: str
     deadline_s: float
     expired: frozenset[int] = frozenset()
     absent: int | None = None
@@ -58,11 +62,19 @@ def clean_text(text: str) -> str:
     return kept.decode("utf-8", "ignore")
 
 
-def describe(error: BaseException, trace: str, workload: str, *, rank: int, host: str) -> RankFailure:
+def describe(
+    error: BaseException, trace: str, workload: str, *, rank: int, host: str, elapsed_s: float
+) -> RankFailure:
     """What a rank tells of its own error, in the process where torch's classes and the frames are at hand."""
     outcome, error_type = outcome_of(error, workload)
     return RankFailure(
-        rank=rank, host=host, outcome=outcome, error_type=error_type, error_text=clean_text(str(error)), traceback=trace
+        rank=rank,
+        host=host,
+        outcome=outcome,
+        error_type=error_type,
+        error_text=clean_text(str(error)),
+        traceback=trace,
+        elapsed_s=elapsed_s,
     )
 
 
@@ -80,6 +92,8 @@ def outcome_of(error: BaseException, workload: str) -> tuple[str, str]:
         return "oom_host", name
     if name == "OutOfMemoryError":
         return ("oom_host" if "ray" in type(error).__module__ else "oom_cuda"), name
+    if _CUDA_FULL.search(text):
+        return "oom_cuda", name
     if "CUDA" in text and _GPU_FAULT.search(text):
         return "gpu_fault", name
     if "DistError" in ancestors or (name == "RuntimeError" and _raised_by_collective(error)):
@@ -89,7 +103,11 @@ def outcome_of(error: BaseException, workload: str) -> tuple[str, str]:
 
 def ending(evidence: Evidence) -> Ending:
     """The outcome and its root, by the first rule that applies; every rule looks for a cause, not a consequence."""
-    for rule in (_timed_out, _ray_out_of_memory, _told, _preempted, _lost_node, _never_started, _died, _told_comm):
+    rules = (
+        _told_in_time, _timed_out, _ray_out_of_memory, _told, _preempted, _lost_node, _never_started, _died, _raised,
+        _told_comm,
+    )  # fmt: skip
+    for rule in rules:
         found = rule(evidence)
         if found is not None:
             return found
@@ -126,9 +144,26 @@ def _ray_out_of_memory(evidence: Evidence) -> Ending | None:
     return None
 
 
+def _told_in_time(evidence: Evidence) -> Ending | None:
+    """A failure before the deadline: the peers then ran into theirs only because they waited for that rank."""
+    in_time = tuple(failure for failure in evidence.failures if failure.elapsed_s < evidence.deadline_s)
+    return _told(replace(evidence, failures=in_time))
+
+
 def _told(evidence: Evidence) -> Ending | None:
     """The first failure that a rank told of and that is no mere consequence."""
     return next((_from_failure(evidence, f) for f in evidence.failures if f.outcome != "comm_error"), None)
+
+
+def _raised(evidence: Evidence) -> Ending | None:
+    """An error before the worker was ready for any trial. Memory that is full by then is held by others."""
+    for rank, error in _group_causes(evidence.group_error):
+        cause = getattr(error, "_base_exc", None)      # Train's wrapper keeps the error there
+        if rank is not None and cause is not None:
+            outcome, _ = outcome_of(cause, evidence.workload)
+            outcome = {"oom_cuda": "gpu_busy", "workload_error": "internal_error"}.get(outcome, outcome)
+            return _from_exception(evidence, outcome, rank, cause)
+    return None
 
 
 def _told_comm(evidence: Evidence) -> Ending | None:

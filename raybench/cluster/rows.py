@@ -137,7 +137,7 @@ def _ran(run: RunFacts, group: GroupFacts | None, ranks: Sequence[RankResult]) -
         "torch_version": first.torch_version,
         "cuda_version": first.cuda_version if on_gpu else None,
         "driver_version": first.node.driver_version if on_gpu else None,
-        "gpu_model": (first.node.gpu_models.split(";")[0] or None) if on_gpu else None,
+        "gpu_model": first.gpu_model,
         **_effective(ranks),
     }
 

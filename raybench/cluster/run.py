@@ -7,6 +7,7 @@ import os
 import shutil
 import tempfile
 import threading
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ from raybench.record.run import Observer, RunClosed, RunOpened
 from raybench.record.trial import Trial
 from raybench.results.latest import latest
 from raybench.results.layout import new_run_id
+from raybench.results.read import UnreadableFileWarning
 from raybench.results.resume import EarlierAttempt, earlier_attempts, next_attempt, other_clusters, to_run
 from raybench.results.store import RunStore
 from raybench.spec.expand import Expansion, expand
@@ -47,7 +49,11 @@ RAY_SETTINGS = {
     "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",
     "TUNE_DISABLE_SIGINT_HANDLER": "1",
     "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_ENABLE_AUTO_CONNECT": "0",
 }
+
+
+_THREAD_LIMIT_S = 30.0
 
 
 class Silent:
@@ -74,7 +80,8 @@ def run(sweep: str | Path, **options: Any) -> pd.DataFrame:
 
     closed = run_sweep(sweep, **options)
     frame = load(closed.out)
-    mine = frame["trial_id"].isin(set(closed.trial_ids)) & (frame["cluster"] == closed.cluster)
+    mine = (frame["sweep"] == closed.sweep) & (frame["cluster"] == closed.cluster)
+    mine &= frame["trial_id"].isin(set(closed.trial_ids))
     rows: pd.DataFrame = frame.loc[mine].sort_values("sweep_order", ignore_index=True)
     return rows
 
@@ -111,7 +118,7 @@ def run_sweep(
         tags=dict(tags or {}), note=note, verbose=verbose,
     ).checked()  # fmt: skip
     spec = read_sweep(options.sweep, options.overrides)
-    _expand(spec, options, worker_counts(usable_cores()))      # every mistake is told before Ray starts
+    _find_mistakes(spec, options)
     with watching_signals() if take_signals else contextlib.nullcontext() as watch:
         return _Run(options, spec, observer or Silent(), tuple(callbacks), watch).execute()
 
@@ -154,9 +161,22 @@ class _Run:
             facts = self._facts(choice, ray_address)
             work = self._work(inventory, facts.cluster)
             self._open(choice, ray_address, inventory, facts, work)
-            if work.left:
-                self._run_trials(facts, inventory, work, scratch)
+            with self._closing_on_error(facts.cluster, work):
+                if work.left:
+                    self._run_trials(facts, inventory, work, scratch)
         return self._close(facts.cluster, work)
+
+    @contextlib.contextmanager
+    def _closing_on_error(self, cluster: str, work: _Work) -> Iterator[None]:
+        """Whatever ends the run early, the watcher is told: a terminal gets its cursor back, a person the count."""
+        try:
+            yield
+        except BaseException as error:
+            if self._watch is not None:
+                self._watch.park_if_stopping()
+            code = EXIT_INTERRUPTED if isinstance(error, KeyboardInterrupt) else getattr(error, "exit_code", 1)
+            self._observer.closed(self._closed(cluster, work, code=code))
+            raise
 
     # -- before ------------------------------------------------------------------------------------------------------
 
@@ -188,13 +208,20 @@ class _Run:
 
     def _work(self, inventory: Inventory, cluster: str) -> _Work:
         expansion = _expand(self._spec, self._options, worker_counts(inventory.places))
-        earlier = earlier_attempts(self._options.folder(), self._spec.name)
+        earlier, unreadable = self._earlier()
         left = _left(expansion.trials, earlier, cluster, inventory, self._options.retried(), self._done_since)
         attempts = {trial.trial_id: next_attempt(earlier, cluster, trial.trial_id) for trial in left}
         elsewhere = other_clusters(earlier, cluster)
         notes = [f"this folder holds rows of this sweep under {', '.join(elsewhere)}, none under {cluster}: "
                  f"--cluster {elsewhere[0]} continues those"] if elsewhere else []  # fmt: skip
-        return _Work(expansion.trials, left, attempts, (*expansion.warnings, *notes))
+        return _Work(expansion.trials, left, attempts, (*expansion.warnings, *unreadable, *notes))
+
+    def _earlier(self) -> tuple[tuple[EarlierAttempt, ...], list[str]]:
+        """What is committed so far, and what could not be read of it."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", UnreadableFileWarning)
+            found = earlier_attempts(self._options.folder(), self._spec.name)
+        return found, [str(warning.message) for warning in caught]
 
     def _open(self, choice: Choice, address: str, inventory: Inventory, facts: RunFacts, work: _Work) -> None:
         which = f"private Ray {facts.ray_version}" if choice.private else f"Ray {facts.ray_version} at {address}"
@@ -203,7 +230,7 @@ class _Run:
             sweep_run_id=self._run_id,
             ray=f"{which} ({choice.why})",
             hardware=inventory.hardware,
-            out=str(self._options.out),
+            out=str(self._options.folder()),
             cluster=facts.cluster,
             planned=len(work.planned),
             done_earlier=len(work.planned) - len(work.left),
@@ -253,6 +280,8 @@ class _Run:
             thread.join()
         except KeyboardInterrupt:
             dispatcher.interrupt()
+            dispatcher.end_group()
+            thread.join(_THREAD_LIMIT_S)      # a thread that asks Ray for something after its end starts a new one
             raise
         if dispatcher.error is not None:
             raise dispatcher.error
@@ -266,7 +295,9 @@ class _Run:
         return closed
 
     def _closed(self, cluster: str, work: _Work, code: int | None = None) -> RunClosed:
-        rows = latest(earlier_attempts(self._options.folder(), self._spec.name))
+        since = self._done_since
+        earlier, _ = self._earlier()
+        rows = latest(one for one in earlier if since is None or one.started_at > since)
         keys = [(cluster, trial.trial_id) for trial in work.planned]
         ended = [rows[key] for key in keys if key in rows]
         outcomes = Counter(row.outcome for row in ended)
@@ -278,7 +309,7 @@ class _Run:
             not_run=len(work.planned) - len(ended),
             invalid=sum(row.outcome == "ok" and not row.valid for row in ended),
             exit_code=exit_code(outcomes, len(work.planned), self._options.accepted()) if code is None else code,
-            out=str(self._options.out),
+            out=str(self._options.folder()),
             continue_command=self._options.continue_command(self._done_since),
         )
 
@@ -291,6 +322,14 @@ class _Run:
         empty = _Work((), (), {}, ())
         self._observer.closed(self._closed(cluster or "", work or empty, code=EXIT_INTERRUPTED))
         shutil.rmtree(_scratch_folder(self._run_id), ignore_errors=True)
+
+
+def _find_mistakes(spec: SweepSpec, options: RunOptions) -> None:
+    """Tell every mistake before Ray starts. What `auto` stands for is known later, and with it what `--only` leaves."""
+    if spec.uses_auto:
+        expand(spec, auto_workers=(1,), quick=options.quick)
+    else:
+        _expand(spec, options, ())
 
 
 def _expand(spec: SweepSpec, options: RunOptions, auto_workers: Sequence[int]) -> Expansion:

@@ -44,13 +44,16 @@ def _serve_one(mailbox: Any, session: Any, order: Order, rank: int) -> None:
 
     from raybench.cluster.outcome import describe
 
+    taken_s = time.perf_counter()
     try:
         with deadline(order.deadline_s, stack_file(order.stack_dir, order.trial_uid, rank)):
             result = session.run(order.config)
-    except Exception as error:
-        failure = describe(error, traceback.format_exc(), order.config.workload, rank=rank, host=socket.gethostname())
+    except BaseException as error:
+        elapsed_s, host = time.perf_counter() - taken_s, socket.gethostname()
+        workload, trace = order.config.workload, traceback.format_exc()
+        failure = describe(error, trace, workload, rank=rank, host=host, elapsed_s=elapsed_s)
         ray.get(mailbox.failed.remote(order.trial_uid, failure))
-        raise
+        raise RuntimeError("the trial failed; the worker ends") from error      # a SystemExit would end it too quietly
     ray.get(mailbox.done.remote(order.trial_uid, rank, Done(result=result, clean=session.clean)))
 
 
@@ -87,6 +90,7 @@ def _introduce(settings: dict[str, Any]) -> tuple[Any, Hello]:
         source_hash=source_hash(),
         cpu_threads=torch.get_num_threads(),
         device_kind=device.type,
+        gpu_model=torch.cuda.get_device_name(device) if device.type == "cuda" else None,
         backend=backend,
         torch_version=str(torch.__version__),
         cuda_version=torch.version.cuda,

@@ -92,3 +92,4 @@ class RankFailure:
     error_type: str
     error_text: str
     traceback: str
+    elapsed_s: float  # since the rank took the trial

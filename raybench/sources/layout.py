@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from raybench.sources.tokens import GENERATOR_VERSION
-from raybench.spec.config import TrialConfig, canonical_json
+from raybench.spec.config import Source, TrialConfig, canonical_json
 
 FORMAT_VERSION: Final = 1
 TARGET_SHARD_BYTES: Final = 128 * 2**20
@@ -89,5 +89,16 @@ def layout(config: TrialConfig) -> Layout:
 def folder(config: TrialConfig) -> Path:
     """Where that data lies on this node: under the config's `data_dir`, `RAYBENCH_DATA_DIR` or the user's cache."""
     assert config.source is not None
-    root = config.source.data_dir or os.environ.get("RAYBENCH_DATA_DIR") or "~/.cache/raybench/data"
-    return Path(root).expanduser() / layout(config).folder_name()
+    return _root(config.source) / layout(config).folder_name()
+
+
+def located(config: TrialConfig) -> TrialConfig:
+    """The config with an absolute `data_dir`: workers of a joined Ray have another environment and working folder."""
+    if config.source is None:
+        return config
+    source = config.source.model_copy(update={"data_dir": str(_root(config.source).absolute())})
+    return config.model_copy(update={"source": source})
+
+
+def _root(source: Source) -> Path:
+    return Path(source.data_dir or os.environ.get("RAYBENCH_DATA_DIR") or "~/.cache/raybench/data").expanduser()

@@ -1,8 +1,13 @@
 """Which Ray is joined, by the order of the design; nothing here starts one."""
 
+import socket
+import threading
+from collections.abc import Iterator
+
 import pytest
 
-from raybench.cluster.connect import Announcement, choose
+from raybench.cluster import connect
+from raybench.cluster.connect import Announcement, announcement, choose
 from raybench.errors import UsageError
 
 LIVE = Announcement("10.0.0.4:6379", "ann", answers=True)
@@ -74,3 +79,55 @@ def test_addresses_of_another_kind_are_refused(address):
     """Ray Client and the dashboard's address are no way in."""
     with pytest.raises(UsageError, match="HOST:PORT"):
         pick(address=address)
+
+
+@pytest.fixture
+def announced(tmp_path, monkeypatch):
+    """Writes the announcement file of a Ray folder of its own."""
+    monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))
+    (tmp_path / "ray").mkdir()
+    return (tmp_path / "ray" / "ray_current_cluster").write_bytes
+
+
+def test_a_server_that_speaks_http2_answers(announced):
+    """As Ray's own does, by gRPC: settings come back for the preface. A real Ray is joined in the end-to-end tests."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        thread = threading.Thread(target=answer_once, args=(server,))
+        thread.start()
+        announced(address.encode())
+        found = announcement()
+        thread.join()
+    assert found == Announcement(address, connect.current_user(), answers=True)
+
+
+def answer_once(server: socket.socket) -> None:
+    """Take the client's preface (24 bytes) and empty settings frame (9), and give an empty settings frame."""
+    connection, _ = server.accept()
+    with connection:
+        assert connection.recv(33, socket.MSG_WAITALL).startswith(b"PRI * HTTP/2.0")
+        connection.sendall(b"\x00\x00\x00\x04\x00\x00\x00\x00\x00")
+
+
+@pytest.fixture
+def mute_port() -> Iterator[int]:
+    """Something that listens and says nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield server.getsockname()[1]
+
+
+def test_another_listener_is_no_ray(announced, mute_port, monkeypatch):
+    """A port that something else holds by now: stale, told within the limit."""
+    monkeypatch.setattr(connect, "ANSWER_LIMIT_S", 0.2)
+    announced(f"127.0.0.1:{mute_port}".encode())
+    found = announcement()
+    assert found is not None
+    assert not found.answers
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe\x00", b"nonsense", b"127.0.0.1:99999999"])
+def test_junk_in_the_announcement(announced, content):
+    """Whatever stands there, no traceback and nothing to join."""
+    announced(content)
+    found = announcement()
+    assert found is None or not found.answers

@@ -51,6 +51,12 @@ def test_in_time_leaves_nothing(tmp_path: Path):
 def test_the_absent_rank_is_named():
     """One rank stood in user code while the other waited in a collective."""
     stacks = {0: 'File "torch/distributed/distributed_c10d.py", line 1 in barrier', 1: 'File "user.py", line 1 in f'}
-    assert absent_rank(stacks) == 1
-    assert absent_rank({0: stacks[0]}) is None
-    assert absent_rank({0: stacks[1], 1: stacks[1]}) is None
+    assert absent_rank(stacks, 2) == 1
+    assert absent_rank({0: stacks[1], 1: stacks[1]}, 2) is None
+    assert absent_rank({0: stacks[0], 1: stacks[0]}, 2) is None
+    assert absent_rank({0: stacks[1]}, 1) is None
+
+
+def test_a_frozen_rank_wrote_nothing_and_is_the_absent_one():
+    """SIGSTOP: rank 1 has no stack, rank 0 waits for it in its collective."""
+    assert absent_rank({0: 'File "torch/distributed/distributed_c10d.py", line 1 in all_reduce'}, 2) == 1

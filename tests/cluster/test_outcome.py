@@ -38,12 +38,15 @@ class WorkerGroupError(Exception):
         self.worker_failures = failures
 
 
-def told(rank: int, outcome: str) -> RankFailure:
-    return RankFailure(rank=rank, host=f"h{rank}", outcome=outcome, error_type="E", error_text="t", traceback="tb")
+def told(rank: int, outcome: str, elapsed_s: float = 1.0) -> RankFailure:
+    host = f"h{rank}"
+    return RankFailure(
+        rank=rank, host=host, outcome=outcome, error_type="E", error_text="t", traceback="tb", elapsed_s=elapsed_s
+    )
 
 
 def evidence(**changes) -> Evidence:
-    return Evidence(**({"deadline_s": 6.0, "hosts": {0: "h0", 1: "h1"}, "stacks": {}} | changes))
+    return Evidence(**({"workload": "encdec", "deadline_s": 6.0, "hosts": {0: "h0", 1: "h1"}, "stacks": {}} | changes))
 
 
 @pytest.mark.parametrize(
@@ -55,6 +58,9 @@ def evidence(**changes) -> Evidence:
         (DataError("shard_0000.bin"), "data_error"),
         (GpuBusyError("2.0 GiB held"), "gpu_busy"),
         (RuntimeError("[gloo/transport/tcp/pair.cc] Connection closed by peer"), "comm_error"),
+        (RuntimeError("CUDA error: out of memory"), "oom_cuda"),
+        (RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"), "oom_cuda"),
+        (RuntimeError("a plain error about a socket or a collective"), "internal_error"),
         (RuntimeError("CUDA error: an illegal memory access was encountered"), "gpu_fault"),
         (ValueError("raised in a test, outside any workload"), "internal_error"),
     ],
@@ -101,6 +107,26 @@ def test_the_deadline_is_looked_at_first():
     end = ending(evidence(expired=frozenset({0, 1}), absent=1, group_error=group, stacks={0: "a", 1: "b"}))
     assert (end.outcome, end.rank, end.host) == ("timeout", 1, "h1")
     assert "6 s" in (end.error_text or "")
+
+
+def test_an_error_before_the_deadline_is_the_root():
+    """Rank 1 raised at 5.6 s; rank 0 ran into its deadline at 6 s because it waited for rank 1."""
+    end = ending(evidence(expired=frozenset({0}), failures=(told(1, "workload_error", 5.6),), stacks={0: "a"}))
+    assert (end.outcome, end.rank) == ("workload_error", 1)
+
+
+def test_an_error_after_the_deadline_is_a_consequence():
+    """Rank 0 was ended by its deadline at 6 s, whereupon something in rank 1 broke."""
+    end = ending(evidence(expired=frozenset({0}), failures=(told(1, "internal_error", 6.1),), stacks={0: "a"}))
+    assert end.outcome == "timeout"
+
+
+def test_an_error_before_any_trial():
+    """Train wraps it; memory that is full before the first trial is held by others."""
+    wrapped = Exception("Train's wrapper")
+    wrapped._base_exc = OutOfMemoryError("CUDA out of memory")  # type: ignore[attr-defined]
+    end = ending(evidence(group_error=WorkerGroupError({1: wrapped})))
+    assert (end.outcome, end.rank, end.error_type) == ("gpu_busy", 1, "OutOfMemoryError")
 
 
 def test_rays_memory_monitor_is_host_memory():
