@@ -65,6 +65,8 @@ class RunOptions:
 
     def checked(self) -> RunOptions:
         """The same, after checks that need nothing but the options. Raises UsageError."""
+        if self.local and self.address:
+            raise UsageError("--local and --address exclude each other: give one")
         if self.fresh and self.newer_than:
             raise UsageError("--fresh and --newer-than exclude each other: --fresh is --newer-than with now")
         for name in self.tags:

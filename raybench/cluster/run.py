@@ -7,6 +7,7 @@ import os
 import shutil
 import tempfile
 import threading
+import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -54,6 +55,7 @@ RAY_SETTINGS = {
 
 
 _THREAD_LIMIT_S = 30.0
+_ABANDONED_S = 86_400.0
 
 
 class Silent:
@@ -395,11 +397,20 @@ def _ray_settings() -> Iterator[None]:
 def _scratch(run_id: str) -> Iterator[str]:
     """Where Tune and Train keep their own files: never read back, removed at the end."""
     folder = _scratch_folder(run_id)
+    _remove_abandoned(folder.parent)
     folder.mkdir(mode=0o700)
     try:
         yield str(folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _remove_abandoned(parent: Path) -> None:
+    """Remove what killed runs of this user left behind more than a day ago."""
+    for left in parent.glob("raybench-*Z-*"):
+        status = left.stat()
+        if status.st_uid == os.getuid() and time.time() - status.st_mtime > _ABANDONED_S:
+            shutil.rmtree(left, ignore_errors=True)
 
 
 def _scratch_folder(run_id: str) -> Path:

@@ -14,6 +14,7 @@ NOON = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
     ("changes", "word"),
     [
         ({"fresh": True, "newer_than": NOON}, "--fresh"),
+        ({"local": True, "address": "10.0.0.4:6379"}, "--local"),
         ({"accept": "oom_gpu"}, "oom_gpu"),
         ({"out": "s3://bucket/x"}, "object storage"),
         ({"out": "~nobody-of-that-name/x"}, "no such user"),
