@@ -19,9 +19,8 @@ from raybench.spec.resolve import Dropped, ModelChoice, Resolved, Speakers, blam
 from raybench.spec.settings import SETTINGS, Layer
 from raybench.spec.sweep import Block, Head
 
-QUICK_WARMUP_STEPS = 2
-QUICK_MEASURED_STEPS = 10
-"""The least that is a valid number at all."""
+QUICK_STEPS = {"warmup": 2, "measure": 10}
+"""The least that is a valid number at all. A sweep that asks for fewer steps gets those."""
 _BATCH = ("micro_batch", "grad_accum", "global_batch")
 _NO_BATCH: dict[str, Any] = dict.fromkeys(_BATCH)
 _SAME_NAME = tuple(name for name in SETTINGS if name not in ("workload", "model", "timeout", "warmup", "measure"))
@@ -143,7 +142,8 @@ class Assembler:
                 return [blame([settings[name]], steps)]
             form, amount = "steps", steps
         if self._quick:
-            form, amount = "steps", QUICK_WARMUP_STEPS if name == "warmup" else QUICK_MEASURED_STEPS
+            most = QUICK_STEPS[name]
+            form, amount = "steps", min(amount, most) if form == "steps" else most
         fields[name] = _extent(**{form: amount})
         return []
 

@@ -235,6 +235,19 @@ def test_quick_is_fewer_steps_and_says_so() -> None:
     assert quick.work_key() == full.work_key()
 
 
+@pytest.mark.parametrize(("asked", "warmup", "measured"), [
+    ("warmup: 1, measure: 5", 1, 5),                       # fewer than 2 and 10 asked: they stay
+    ("warmup: 0, measure: 10", 0, 10),
+    ("warmup: 3, measure: 11", 2, 10),
+    ("micro_batch: 4, measure: {samples: 20}", 2, 5),      # 20 samples / 4 a step = 5 steps; warm-up 10 by default
+    ("warmup: {seconds: 1}, measure: {seconds: 1}", 2, 10),
+])  # fmt: skip
+def test_quick_never_measures_more(asked: str, warmup: int, measured: int) -> None:
+    """At most 2 steps of warm-up and 10 measured, and never more than the sweep asks for."""
+    (quick,) = configs_of(f"name: s\nbase: {{workload: encdec, {asked}}}\n", quick=True)
+    assert (quick.warmup, quick.measure) == (Extent(steps=warmup), Extent(steps=measured))
+
+
 def test_only() -> None:
     """`only` selects by settings as the sweep writes them, keeps each trial's place, and refuses to select nothing."""
     quick = plan("quick", only=["source=device,shards", "precision=bf16", "num_workers=2"])
