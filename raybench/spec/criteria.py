@@ -30,19 +30,28 @@ class Criterion:
         return all(agrees(fields, key, value) for key, value in self.wanted)
 
 
-def agrees(fields: Mapping[str, Any], key: str, value: Any) -> bool:
-    """Whether one setting has the value: a name for a source, optimizer or preset, a number, or a mapping of parts."""
+def value_of(fields: Mapping[str, Any], key: str) -> Any:
+    """The value of one setting as a sweep would write it: of a source, optimizer or preset the name."""
     name, _, part = key.partition(".")
     has = fields.get(_FIELDS.get(name, name))
     if part:
+        return getattr(has, part, None)
+    if name == "model":
+        return fields["model_name"]
+    return getattr(has, SETTINGS[name].bare or "", None) if isinstance(has, BaseModel) else has
+
+
+def agrees(fields: Mapping[str, Any], key: str, value: Any) -> bool:
+    """Whether one setting has the value: a name for a source, optimizer or preset, a number, or a mapping of parts."""
+    name, _, part = key.partition(".")
+    if part:
+        has = fields.get(_FIELDS.get(name, name))
         return bool(has is not None and getattr(has, part, None) == value)
     if isinstance(value, dict):
         return all(agrees(fields, f"{name}.{inner}", wanted) for inner, wanted in value.items())
     if name == "model":
         return value in (fields[WRITTEN_MODEL], fields["model_name"])
-    if isinstance(has, BaseModel):
-        return bool(getattr(has, SETTINGS[name].bare or "", None) == value)
-    return bool(has == value)
+    return bool(value_of(fields, key) == value)
 
 
 def read_exclusion(node: Node, mistakes: Mistakes) -> Criterion | None:

@@ -15,7 +15,7 @@ from raybench.spec.config import NOT_IN_KEY, TrialConfig
 from raybench.spec.family import families
 from raybench.spec.mistakes import Mistakes, printable
 from raybench.spec.resolve import Dropped
-from raybench.spec.selection import read_selection, select
+from raybench.spec.selection import Only, read_selection, select
 from raybench.spec.settings import AUTO, Given, Layer
 from raybench.spec.sweep import Axis, Block, SweepSpec
 from raybench.spec.trial import PlannedTrial, worker_group
@@ -32,13 +32,14 @@ class Expansion:
 
 
 def expand(
-    spec: SweepSpec, *, auto_workers: Sequence[int] | None = None, quick: bool = False, only: Sequence[str] = ()
+    spec: SweepSpec, *, auto_workers: Sequence[int] | None = None, quick: bool = False, only: Only = ()
 ) -> Expansion:
     """All trials of a sweep, ordered by repeat, then worker group, then config.
 
-    `auto_workers` is what `num_workers: auto` stands for on this cluster. `only` (`key=value`) leaves out trials but
-    does not renumber them. Raises SweepError with all mistakes that show when settings meet, UsageError where `auto`
-    is not resolved, there are over `MAX_TRIALS` trials, or `only` matches none.
+    `auto_workers` is what `num_workers: auto` stands for on this cluster. `only` (texts `key=value`, or a mapping)
+    leaves out trials but does not renumber them. Raises SweepError with all mistakes that show when settings meet,
+    UsageError where `auto` is not resolved, there are over `MAX_TRIALS` trials or none, or `only` asks for what no
+    trial has.
     """
     selection = read_selection(only)
     mistakes = Mistakes()

@@ -9,9 +9,12 @@ from functools import lru_cache
 from typing import Any
 
 from raybench.errors import SweepError
+from raybench.spec.synonyms import ours, quoted
 
 MAX_TOLD = 50
 """A file that is wrong a thousand times is wrong in a few ways."""
+LIKENESS = 0.75
+"""One slip in a short word passes; `batch_size` is no `vocab_size`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +74,7 @@ class Mistakes:
         raise SweepError("\n".join(lines))
 
 
-def nearest(wrong: str, known: Iterable[str], *, likeness: float = 0.6) -> str | None:
+def nearest(wrong: str, known: Iterable[str], *, likeness: float = LIKENESS) -> str | None:
     """The known word that was probably meant, at least so much like it (0 to 1)."""
     return _nearest(wrong.lower()[:100], tuple(known), likeness)
 
@@ -81,12 +84,18 @@ def _nearest(wrong: str, known: tuple[str, ...], likeness: float) -> str | None:
     return next(iter(get_close_matches(wrong, known, n=1, cutoff=likeness)), None)
 
 
+def meant(wrong: str, known: Iterable[str], *, likeness: float = LIKENESS) -> tuple[str, ...]:
+    """The known words that were probably meant: what another tool's word stands for, else the nearest in spelling."""
+    known = tuple(known)
+    near = ours(wrong, known) or (nearest(wrong, known, likeness=likeness),)
+    return tuple(word for word in near if word is not None)
+
+
 def instead(wrong: str, known: Iterable[str]) -> str:
-    """`; did you mean "..."`, or what there is where that is a short list, or nothing."""
+    """`; did you mean "..."?`, or what there is where that is a short list, or nothing."""
     known = list(known)
-    meant = nearest(wrong, known)
-    if meant is not None:
-        return f'; did you mean "{meant}"?'
+    if words := meant(wrong, known):
+        return f"; did you mean {quoted(words)}?"
     return f"; known: {', '.join(known)}" if 0 < len(known) <= 12 else ""
 
 

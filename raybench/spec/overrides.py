@@ -18,10 +18,10 @@ Override = tuple[str, Node]
 _HEAD = dict.fromkeys(Head.model_fields)
 
 
-def read_overrides(texts: Iterable[str], mistakes: Mistakes) -> list[Override]:
-    """Each `key=value`, the value read as YAML is."""
+def read_overrides(texts: str | Iterable[str], mistakes: Mistakes) -> list[Override]:
+    """Each `key=value`, the value read as YAML is. A text by itself is one of them."""
     found = []
-    for text in texts:
+    for text in [texts] if isinstance(texts, str) else texts:
         key, equals, value = text.partition("=")
         key, place = key.strip(), Place(f"--set {text}")
         if not equals:

@@ -7,7 +7,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from raybench.spec.mistakes import nearest, printable, shown
+from raybench.spec.mistakes import meant, printable, shown
+from raybench.spec.synonyms import quoted
 
 _Words = Callable[[Mapping[str, Any], Any], str]
 
@@ -25,10 +26,10 @@ def _kind(words: str) -> _Words:
 
 
 def _one_of(context: Mapping[str, Any], value: Any) -> str:
-    """The choices are few and listed; a guess is only added where it is next to certain (`gpu` is not `cpu`)."""
+    """The choices are few and listed; a guess is only added where it is next to certain."""
     choices = [choice.strip(" '") for choice in str(context["expected"]).replace(" or ", ", ").split(",")]
-    meant = nearest(value, choices, likeness=0.8) if isinstance(value, str) else None
-    hint = f'; did you mean "{meant}"?' if meant else ""
+    words = meant(value, choices, likeness=0.8) if isinstance(value, str) else ()
+    hint = f"; did you mean {quoted(words)}?" if words else ""
     return f"must be one of {', '.join(choices)}, not {shown(value)}{hint}"
 
 

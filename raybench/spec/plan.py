@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from raybench.spec.config import Isolation
 from raybench.spec.expand import expand
 from raybench.spec.reader import read_sweep
+from raybench.spec.selection import Only
 from raybench.spec.sweep import Order, SweepSpec
 from raybench.spec.trial import PlannedTrial, worker_group
 
@@ -48,12 +49,13 @@ class Plan:
 def plan(
     sweep: SweepSpec | str | os.PathLike[str],
     *,
-    overrides: Sequence[str] = (),
-    only: Sequence[str] = (),
+    overrides: str | Sequence[str] = (),
+    only: Only = (),
     quick: bool = False,
     auto_workers: Sequence[int] | None = None,
 ) -> Plan:
-    """What `run` would run. `overrides` are `--set` texts, `only` are `--only` texts; both are for a sweep by path.
+    """What `run` would run. `overrides` are `--set` texts, `only` are `--only` texts or a mapping of key to value or
+    list of values. Overrides are for a sweep by name or path.
 
     Raises SweepError with all mistakes at once, UsageError for anything else that was asked wrongly.
     """

@@ -17,7 +17,7 @@ from raybench.spec.sweep import SweepSpec, sweep_from
 SUFFIXES = (".yaml", ".yml")
 
 
-def read_sweep(path_or_name: str | os.PathLike[str], overrides: Sequence[str] = ()) -> SweepSpec:
+def read_sweep(path_or_name: str | os.PathLike[str], overrides: str | Sequence[str] = ()) -> SweepSpec:
     """The sweep in a file, or the shipped one of that name, with `--set` texts applied.
 
     Raises SweepError with every mistake, UsageError where there is no such sweep.
@@ -31,7 +31,7 @@ def read_sweep(path_or_name: str | os.PathLike[str], overrides: Sequence[str] = 
     return sweep_from_bytes(data, str(path_or_name) if os.path.isfile(path_or_name) else str(path), overrides)
 
 
-def sweep_from_bytes(data: bytes, file: str, overrides: Sequence[str] = ()) -> SweepSpec:
+def sweep_from_bytes(data: bytes, file: str, overrides: str | Sequence[str] = ()) -> SweepSpec:
     """The sweep in the text of a file that mistakes call `file`. Raises SweepError."""
     mistakes = Mistakes()
     root = read_document(data, file, mistakes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Annotated, Any
@@ -13,9 +13,10 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from raybench.spec.config import Optimizer, Source, TrialConfig
 from raybench.spec.document import BAD, Node
-from raybench.spec.mistakes import Mistakes, instead, nearest
+from raybench.spec.mistakes import Mistakes, instead, meant
 from raybench.spec.plain_words import problems
-from raybench.spec.shapes import Count, Frozen
+from raybench.spec.shapes import Count, EncDecShape, Frozen, MatmulShape
+from raybench.spec.synonyms import ours, quoted
 
 AUTO = "auto"
 
@@ -126,8 +127,8 @@ _INSIDE = {
     if setting.parts is not None and not setting.one_part
     for part in setting.parts.model_fields
     if part != "name"
-}
-"""Options by themselves, as someone who forgot the source or the optimizer around them writes them."""
+} | {part: f"model.{part}" for shape in (EncDecShape, MatmulShape) for part in shape.model_fields}
+"""Parts by themselves, as someone who forgot the source, the optimizer or the model around them writes them."""
 
 Layer = Mapping[str, Given]
 """Settings given together: `base`, an include block, one value of an axis. Keys may be dotted (`model.dropout`)."""
@@ -155,20 +156,27 @@ def read_layer(entries: Mapping[str, Node], mistakes: Mistakes, *, swept: bool =
             layer[key] = read_setting(key, node, mistakes, swept=swept)
             continue
         report_unknown_key(key, node, SETTINGS, mistakes)
-        meant = nearest(key, SETTINGS)
-        if meant is not None:
-            layer.setdefault(meant, Given(BAD, node, swept))
+        for name in meant(key, SETTINGS):
+            layer.setdefault(name, Given(BAD, node, swept))
     return layer
 
 
-def report_unknown_key(key: str, node: Node, known: Mapping[str, Any], mistakes: Mistakes) -> None:
-    """Say that nothing here is called `key`, with what there is inside a dotted one's setting."""
+def report_unknown_key(key: str, node: Node, known: Collection[str], mistakes: Mistakes) -> None:
+    """Say that nothing here is called `key`."""
+    mistakes.add(node.key or node.place, node.path, f"unknown key{key_hint(key, known)}")
+
+
+def key_hint(key: str, known: Collection[str], *, list_all: bool = False) -> str:
+    """What an unknown key probably means, else what there is: where that is a short list, or with `list_all`."""
     name, _, part = key.partition(".")
     setting = SETTINGS.get(name)
-    hint = f'; did you mean "{_INSIDE[key]}"?' if key in _INSIDE else instead(key, known)
     if part and setting is not None and setting.parts is not None:
-        hint = instead(part, setting.parts.model_fields)
-    mistakes.add(node.key or node.place, node.path, f"unknown key{hint}")
+        return instead(part, setting.parts.model_fields)
+    if words := ours(key, known) or ours(key, SETTINGS):
+        return f"; did you mean {quoted(words)}?"
+    if key in _INSIDE:
+        return f'; did you mean "{_INSIDE[key]}"?'
+    return instead(key, known) or (f"; known: {', '.join(known)}" if list_all else "")
 
 
 def read_setting(key: str, node: Node, mistakes: Mistakes, *, swept: bool = False) -> Given:

@@ -258,14 +258,81 @@ def test_only() -> None:
     chosen = quick.trials[0].trial_id
     assert [trial.trial_id for trial in plan("quick", only=[f"trial_id={chosen}"]).trials] == [chosen]
     assert len(plan("quick", only=["model=sq1024", "model=3.5m", "model.m=1024"]).trials) == 4
-    for wrong, message in [
-        ("presicion=bf16", '--only presicion=bf16: unknown key; did you mean "precision"?'),
-        ("precision", "--only precision: must be key=value"),
-        ("precision=fp64", "--only precision=fp64: none of the 16 trials matches"),
-    ]:
-        with pytest.raises(UsageError) as caught:
-            plan("quick", only=[wrong])
-        assert str(caught.value) == message
+
+
+ALL_KEYS = "workload, model, seq_len, vocab_size, micro_batch, grad_accum, global_batch, precision, phase, strategy, " \
+    "compile, optimizer, source, num_workers, device, backend, warmup, measure, seed, timeout, cpus_per_worker, " \
+    "trial_id, config_key, repeat"  # fmt: skip
+
+
+@pytest.mark.parametrize(("only", "message"), [
+    ("presicion=bf16", 'presicion=bf16: unknown key; did you mean "precision"?'),
+    ("gpus=2", 'gpus=2: unknown key; did you mean "num_workers"?'),
+    ("dropout=0.1", 'dropout=0.1: unknown key; did you mean "model.dropout"?'),
+    ("foo=1", f"foo=1: unknown key; known: {ALL_KEYS}"),
+    ("precision", "precision: must be key=value"),
+    ("precision=", "precision=: must be key=value"),
+    ("precision=bf16,", "precision=bf16,: must be key=value"),
+    ("bf16,precision=fp32", "bf16,precision=fp32: must be key=value"),
+    ("precision=fp64", "precision=fp64: none of the 16 trials matches; there are fp32, bf16"),
+    ("precision=bf16,fp17", "precision=fp17: none of the 16 trials matches; there are fp32, bf16"),
+    ("precision=bf16,num_workers=3", "num_workers=3: none of the 16 trials matches; there are 1, 2"),
+    ("measure=21", "measure=21: none of the 16 trials matches; there is 20"),
+    ("model=53m", "model=53m: none of the 16 trials matches; there are 3.5m, sq1024"),
+    ("timeout=5", "timeout=5: none of the 16 trials matches; none has a timeout"),
+    ("repeat=2", "repeat=2: none of the 16 trials matches; there is 1"),
+    ("trial_id=xyz", "trial_id=xyz: none of the 16 trials matches; the plan lists the ids"),
+    ("workload=matmul,source=device", "workload=matmul source=device: none of the 16 trials matches all of it"),
+])  # fmt: skip
+def test_only_that_selects_nothing(only: str, message: str) -> None:
+    """Each value must be that of some trial of the quick sweep; what is not is told with what there is."""
+    with pytest.raises(UsageError) as caught:
+        plan("quick", only=[only])
+    assert str(caught.value) == f"--only {message}"
+
+
+def test_many_values_are_cut() -> None:
+    """Of 20 seeds the first 12 are listed."""
+    text = f"name: s\nbase: {{workload: encdec}}\naxes: {{seed: {list(range(20))}}}\n"
+    listed = ", ".join(str(seed) for seed in range(12))
+    with pytest.raises(UsageError, match=rf"; there are {listed}, ... \(20 in all\)$"):
+        trials_of(text, only="seed=99")
+
+
+@pytest.mark.parametrize("only", [
+    "precision=bf16,num_workers=2",
+    ["precision=bf16, num_workers=2"],
+    ["precision=bf16", "num_workers=2"],
+    {"precision": "bf16", "num_workers": 2},
+    {"precision": ["bf16"], "num_workers": (2,)},
+])  # fmt: skip
+def test_ways_to_say_only(only: Any) -> None:
+    """Both keys must hold, however it is said: bf16 on 2 workers is 3 sources of encdec and one matmul."""
+    configs = [trial.config for trial in plan("quick", only=only).trials]
+    assert [(c.workload, c.precision, c.num_workers) for c in configs] == [
+        ("encdec", "bf16", 2), ("encdec", "bf16", 2), ("encdec", "bf16", 2), ("matmul", "bf16", 2),
+    ]  # fmt: skip
+
+
+def test_values_and_pairs_in_one_text() -> None:
+    """What follows a pair without a key of its own is another value of it: 2 of 3 sources x 2 precisions on 2."""
+    assert len(plan("quick", only="source=device,shards,num_workers=2").trials) == 4
+    assert len(plan("quick", only={"source": ["device", "shards"], "num_workers": 2}).trials) == 4
+
+
+def test_only_by_the_beginning_of_an_id() -> None:
+    """A prefix stands for every trial whose id begins with it: a config's key for all its repeats."""
+    text = "name: s\nrepeats: 2\nbase: {workload: encdec}\naxes: {seed: [1, 2]}\n"
+    first = trials_of(text)[0]
+    assert [t.trial_id for t in trials_of(text, only=f"trial_id={first.config_key[:8]}")] == [
+        f"{first.config_key}-01", f"{first.config_key}-02",
+    ]  # fmt: skip
+    assert [t.trial_id for t in trials_of(text, only={"trial_id": first.trial_id})] == [first.trial_id]
+
+
+def test_one_override_as_a_text() -> None:
+    """A text is one override, not one for each of its letters."""
+    assert {trial.config.precision for trial in plan("quick", overrides="precision=bf16").trials} == {"bf16"}
 
 
 SET = "name: s\nbase: {workload: encdec, seq_len: 64}\naxes: {num_workers: [1, 2], seed: [1]}\n" \
@@ -294,6 +361,7 @@ def test_set_a_list_makes_an_axis() -> None:
 
 @pytest.mark.parametrize(("override", "message"), [
     ("seqlen=3", '--set seqlen=3: unknown key; did you mean "seq_len"?'),
+    ("dropout=0.5", '--set dropout=0.5: unknown key; did you mean "model.dropout"?'),
     ("seq_len=x", '--set seq_len=x: must be a whole number, not "x"'),
     ("seq_len", "--set seq_len: must be key=value"),
     ("seq_len=", "--set seq_len=: must be key=value"),
