@@ -45,6 +45,8 @@ def expand(
     mistakes = Mistakes()
     configs, warnings = _configs(with_workers(spec, auto_workers), quick, mistakes)
     mistakes.raise_if_any()
+    if not configs:
+        raise UsageError(f"{printable(spec.file)}: exclude leaves no trial")
     keyed, collapsed = _collapse(configs)
     trials = select(tuple(_ordered(spec, keyed)), selection)
     return Expansion(trials, (*warnings, *collapsed))

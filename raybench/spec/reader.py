@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import raybench
 from raybench.errors import UsageError
 from raybench.spec.document import MAX_BYTES, read_document
 from raybench.spec.expand import find_mistakes
-from raybench.spec.mistakes import Mistakes, instead, printable
+from raybench.spec.mistakes import Mistakes, meant, printable
 from raybench.spec.overrides import override, read_overrides
 from raybench.spec.sweep import SweepSpec, sweep_from
+from raybench.spec.synonyms import quoted
 
 SUFFIXES = (".yaml", ".yml")
 
@@ -46,16 +47,38 @@ def sweep_from_bytes(data: bytes, file: str, overrides: str | Sequence[str] = ()
 
 def find_sweep(name_or_path: str | os.PathLike[str]) -> Path:
     """The file, or the shipped sweep of that name. Raises UsageError with what there is."""
+    if not isinstance(name_or_path, (str, os.PathLike)):
+        raise UsageError(f"a sweep is the path of a file or the name of a shipped one, not {_kind(name_or_path)}")
     asked = os.fspath(name_or_path)
     if os.path.isfile(asked):
         return Path(asked)
     shipped = shipped_sweeps()
     if asked in shipped:
         return shipped[asked]
-    what = "no such file" if asked.endswith(SUFFIXES) or "/" in asked else "neither a file nor a shipped sweep"
-    hint = instead(Path(asked).stem, shipped) if shipped else ""
-    listed = "" if hint.startswith("; known") else f" (shipped: {', '.join(shipped)})"
-    raise UsageError(f"{printable(asked)}: {what}{hint}{listed if shipped else ''}")
+    raise UsageError(f"{_no_sweep(asked, shipped)}{_shipped_hint(asked, shipped)}")
+
+
+def _kind(value: object) -> str:
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
+
+
+def _no_sweep(asked: str, shipped: Collection[str]) -> str:
+    if not asked:
+        return "no sweep is named: give a sweep file" + (" or the name of a shipped sweep" if shipped else "")
+    if os.path.isdir(asked):
+        return f"{printable(asked)}: is a folder; give a sweep file in it"
+    is_path = asked.endswith(SUFFIXES) or "/" in asked
+    return f"{printable(asked)}: {'no such file' if is_path else 'neither a file nor a shipped sweep'}"
+
+
+def _shipped_hint(asked: str, shipped: Collection[str]) -> str:
+    """The nearest shipped sweep and the list of them; nothing for a folder, where the cure is another."""
+    if not shipped or os.path.isdir(asked):
+        return ""
+    listed = f"shipped sweeps: {', '.join(shipped)}"
+    near = meant(Path(asked).stem, shipped)
+    return f"; did you mean {quoted(near)}? ({listed})" if near else f"; {listed}"
 
 
 def shipped_sweeps() -> dict[str, Path]:

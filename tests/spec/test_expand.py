@@ -168,6 +168,13 @@ exclude:
     assert expansion.warnings == ("s.yaml:8:5 exclude[2]: matches no config",)
 
 
+def test_exclude_may_not_drop_everything() -> None:
+    """A sweep of which nothing is left is a mistake of the one who asks for it."""
+    text = "name: s\nbase: {workload: encdec}\naxes: {num_workers: [1, 2]}\nexclude: [{workload: encdec}]\n"
+    with pytest.raises(UsageError, match=r"^s.yaml: exclude leaves no trial$"):
+        trials_of(text)
+
+
 def test_equal_configs_collapse_with_a_warning() -> None:
     """A preset and its own shape are one config; what is no part of the key makes no second one."""
     shape = "{d_model: 128, nhead: 4, num_encoder_layers: 3, num_decoder_layers: 3, dim_feedforward: 512}"
