@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -26,13 +27,13 @@ PARTS = {
 def main(names: list[str]) -> int:
     """Measure the named parts, all without a name."""
     promises = [promise for name in names or PARTS for promise in PARTS[name]()]
-    Console().print(table(promises))
+    Console(width=None if sys.stdout.isatty() else 150).print(table(promises))
     return 0 if all(promise.kept for promise in promises) else 1
 
 
 def table(promises: list[Promise]) -> Table:
     """One row a promise."""
-    drawn = Table("what", "measured", "promise", "", title="raybench's own cost", title_justify="left")
+    drawn = Table("what", "measured", "promise", "", title="raybench's own cost", title_justify="left", box=SIMPLE_HEAD)
     for promise in promises:
         drawn.add_row(promise.what, promise.measured, promise.bound, "kept" if promise.kept else "[red]BROKEN[/red]")
     return drawn

@@ -5,7 +5,7 @@ from __future__ import annotations
 from raybench.spec.config import Extent, Source, TrialConfig
 from tests.factories import make_config
 
-STEPS = 30
+STEPS = 60
 
 
 def bench_config() -> TrialConfig:
