@@ -29,6 +29,8 @@ _NOT_FINITE = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 _MAX_DIGITS = 300
 """A longer integer is no setting of anything, and Python's own limit would raise."""
 
+_INDENT_OR_QUOTE = "check the indent, or quote text that holds `: `"
+
 Scalar = str | int | float | bool | None
 
 
@@ -102,12 +104,31 @@ def read_document(data: bytes, file: str, mistakes: Mistakes, path: str = "") ->
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = Place(file, mark.line + 1, mark.column + 1) if mark else top
-        mistakes.add(place, path, f"not YAML: {printable(str(error.problem or error.context))}")
+        mistakes.add(place, path, f"not YAML: {_cure(str(error.problem or error.context))}")
     except ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
         column = error.position - (text.rfind("\n", 0, error.position) + 1) + 1
         mistakes.add(Place(file, line, column), path, f"character {printable(chr(error.character))} is not allowed")
     return None
+
+
+_CURES = {
+    r"'\t' that cannot start": "indent with spaces, not tabs",
+    "mapping values are not allowed": _INDENT_OR_QUOTE,
+    "sequence entries are not allowed": _INDENT_OR_QUOTE,
+    "expected <block end>": _INDENT_OR_QUOTE,
+    "that cannot start any token": "quote text that begins with such a character",
+    "could not find expected ':'": "a key needs a `:` and a space after it",
+    "unexpected end of stream": "a quote is not closed",
+    "<stream end>": "a bracket is not closed",
+}
+"""By what the parser says: what its user does about it."""
+
+
+def _cure(problem: str) -> str:
+    """What is probably wrong, in the words of someone who writes sweeps rather than parsers."""
+    cure = next((cure for said, cure in _CURES.items() if said in problem), None)
+    return cure or printable(problem)
 
 
 class _Builder:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
@@ -54,6 +54,9 @@ class Mistakes:
 
     def extend(self, mistakes: Iterable[Mistake]) -> None:
         self._found.update(dict.fromkeys(mistakes))
+
+    def __iter__(self) -> Iterator[Mistake]:
+        return iter(self._found)
 
     def __bool__(self) -> bool:
         return bool(self._found)

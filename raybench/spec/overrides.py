@@ -16,6 +16,8 @@ from raybench.spec.sweep import NOT_INHERITED, Head, is_bundle
 
 Override = tuple[str, Node]
 _HEAD = dict.fromkeys(Head.model_fields)
+_FREE_TEXT = frozenset({"source.data_dir"})
+"""Settings in which a comma may stand."""
 
 
 def read_overrides(texts: str | Iterable[str], mistakes: Mistakes) -> list[Override]:
@@ -24,19 +26,39 @@ def read_overrides(texts: str | Iterable[str], mistakes: Mistakes) -> list[Overr
     for text in [texts] if isinstance(texts, str) else texts:
         key, equals, value = text.partition("=")
         key, place = key.strip(), Place(f"--set {text}")
-        if not equals:
+        if not equals or not value:
             mistakes.add(place, "", "must be key=value")
             continue
-        node = read_document(value.encode("utf-8", "surrogatepass"), place.file, mistakes) if value else None
-        if not value:
-            mistakes.add(place, "", "must be key=value")
-        elif node is not None:
-            node = _placed(node, key, place)
-            if key in _HEAD or known_key(key) or is_bundle(node):
-                found.append((key, node))
-            else:
-                report_unknown_key(key, node, {**SETTINGS, **_HEAD}, mistakes)
+        node = _read_value(value, place, mistakes)
+        if node is None:
+            continue
+        node = _placed(node, key, place)
+        what = _why_not(key, node)
+        if what is not None:
+            mistakes.add(place, key, what)
+        elif key in _HEAD or known_key(key) or is_bundle(node):
+            found.append((key, node))
+        else:
+            report_unknown_key(key, node, {**SETTINGS, **_HEAD}, mistakes)
     return found
+
+
+def _read_value(value: str, place: Place, mistakes: Mistakes) -> Node | None:
+    """The value as YAML has it; a mistake in it has no line, because the text is one."""
+    inside = Mistakes()
+    node = read_document(value.encode("utf-8", "surrogatepass"), place.file, inside)
+    mistakes.extend(replace(mistake, place=place, path="") for mistake in inside)
+    return node
+
+
+def _why_not(key: str, node: Node) -> str | None:
+    """What is wrong with an override that is right where it was copied from: a file's section, a shell's list."""
+    section, _, inner = key.partition(".")
+    if section in ("base", "axes") and (known_key(inner) or inner in _HEAD):
+        return f"leave out `{section}.`: {inner}=..."
+    if isinstance(node.value, str) and "," in node.value and known_key(key) and key not in _FREE_TEXT:
+        return f"a list is written [{node.value}]"
+    return None
 
 
 def override(root: Node, overrides: Sequence[Override]) -> Node:

@@ -191,7 +191,11 @@ def read_setting(key: str, node: Node, mistakes: Mistakes, *, swept: bool = Fals
         return Given(_read_parts(setting, node, mistakes, swept), node, swept)
     if setting.name == "num_workers" and node.value == AUTO:
         return Given(AUTO, node, swept)
-    return Given(_checked(setting.adapter, node, mistakes), node, swept)
+    if node.is_list and not swept and not node.path.startswith("exclude"):
+        mistakes.add(node.place, node.path, "a list of values belongs under axes")
+        return Given(BAD, node, swept)
+    or_else = " or a mapping such as {seconds: 10}" if setting.one_part and isinstance(node.value, str) else ""
+    return Given(_checked(setting.adapter, node, mistakes, or_else), node, swept)
 
 
 def _read_parts(setting: Setting, node: Node, mistakes: Mistakes, swept: bool) -> Any:
@@ -216,10 +220,10 @@ def _read_part(setting: Setting, part: str, node: Node, mistakes: Mistakes, swep
     return Given(_checked(_part_adapter(setting.parts, part), node, mistakes), node, swept)
 
 
-def _checked(adapter: TypeAdapter[Any], node: Node, mistakes: Mistakes) -> Any:
+def _checked(adapter: TypeAdapter[Any], node: Node, mistakes: Mistakes, or_else: str = "") -> Any:
     try:
         return adapter.validate_python(node.plain)
     except ValidationError as error:
         for _, what in problems(error):
-            mistakes.add(node.place, node.path, what)
+            mistakes.add(node.place, node.path, what.replace(", not ", f"{or_else}, not ", 1))
     return BAD

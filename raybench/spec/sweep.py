@@ -83,6 +83,8 @@ def sweep_from(root: Node, mistakes: Mistakes) -> SweepSpec | None:
             _misplaced(key, node, mistakes)
     base_node = root.items.get("base", Node({}, root.place, "base"))
     base = _base(base_node, mistakes)
+    if "workload" in root.items:  # told as misplaced, so it is not missing
+        base = {"workload": Given(BAD, root.items["workload"]), **base}
     blocks = []
     axes = _axes(root.items.get("axes"), mistakes)
     includes = _list(root.items.get("include"), "blocks", mistakes)

@@ -49,7 +49,7 @@ def test_all_mistakes_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     ("seq_len: 64.0", "s.yaml:2:35 base.seq_len: must be a whole number, not 64.0"),
     ('seq_len: "64"', 's.yaml:2:35 base.seq_len: must be a whole number, not "64"'),
     ("seq_len: null", "s.yaml:2:35 base.seq_len: must be a whole number, not null"),
-    ("seq_len: [64]", "s.yaml:2:35 base.seq_len: must be a whole number, not a list"),
+    ("seq_len: [64]", "s.yaml:2:35 base.seq_len: a list of values belongs under axes"),
     ("seq_len: 1", "s.yaml:2:35 base.seq_len: must be at least 2, because the last token is only a target"),
     ("timeout: .inf", "s.yaml:2:35 base.timeout: must be a finite number, not inf"),
     ("timeout: 0", "s.yaml:2:35 base.timeout: must be above 0, not 0"),
@@ -58,6 +58,9 @@ def test_all_mistakes_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     ("model: {d_model: 1.5}", "s.yaml:2:43 base.model.d_model: must be a whole number, not 1.5"),
     ("model.dropout: 1.0", "s.yaml:2:41 base.model.dropout: must be below 1, not 1.0"),
     ("measure: 0", "s.yaml:2:35 base.measure: must be at least 1, not 0"),
+    ("source: [device, shards]", "s.yaml:2:34 base.source: a list of values belongs under axes"),
+    ("warmup: five",
+     's.yaml:2:34 base.warmup: must be a whole number or a mapping such as {seconds: 10}, not "five"'),
     ("measure: {}", "s.yaml:2:35 base.measure: give exactly one of steps, seconds, samples, tokens, epochs"),
     ("optimizer: {name: adam, momentum: 0.9}", "s.yaml:2:60 base.optimizer.momentum: optimizer adam has no momentum"),
     ("source: {name: generate, data_dir: x}", "s.yaml:2:61 base.source.data_dir: source generate has no data_dir"),
@@ -104,7 +107,13 @@ def test_one_mistake(base: str, line: str) -> None:
     ("- a", "s.yaml:1:1: a sweep is a mapping: name, question, base, axes, ..."),
     ("name: a\n---\nname: b", "s.yaml:2:1: a second document in one file"),
     ("%YAML 1.1\n---\nname: a", "s.yaml:2:1: sweep files are YAML 1.2"),
-    ("name: a: b", "s.yaml:1:8: not YAML: mapping values are not allowed here"),
+    ("name: a: b", "s.yaml:1:8: not YAML: check the indent, or quote text that holds `: `"),
+    ("base:\n  seed: 1\n model: x", "s.yaml:3:2: not YAML: check the indent, or quote text that holds `: `"),
+    ("base:\n\tworkload: encdec", "s.yaml:2:1: not YAML: indent with spaces, not tabs"),
+    ("name: @s", "s.yaml:1:7: not YAML: quote text that begins with such a character"),
+    ("name: s\nbase\nseed: 1", "s.yaml:3:1: not YAML: a key needs a `:` and a space after it"),
+    ("name: 's", "s.yaml:1:9: not YAML: a quote is not closed"),
+    ("name: [s", "s.yaml:1:9: not YAML: a bracket is not closed"),
     ("name: a\x07", "s.yaml:1:8: character \\x07 is not allowed"),
     ("name: a\n[1]: 2", "s.yaml:2:1: a key must be a word"),
     ("name: s", "s.yaml:1:1 base.workload: is missing: what should be computed?"),
@@ -114,6 +123,22 @@ def test_one_mistake(base: str, line: str) -> None:
 def test_not_a_sweep(text: str, line: str) -> None:
     """What is no sweep at all is told just as plainly."""
     assert line in mistakes_of(text)
+
+
+def test_a_misplaced_workload_is_not_missing() -> None:
+    """What stands at the top level is told to be misplaced, and nothing else follows from that."""
+    assert mistakes_of("name: s\nworkload: encdec\nseq_len: 8\n") == [
+        "s.yaml:2:1 workload: belongs under base or axes", "s.yaml:3:1 seq_len: belongs under base or axes",
+    ]  # fmt: skip
+    assert mistakes_of("name: s\ngpus: 2\nbase: {workload: encdec}\n") == [
+        's.yaml:2:1 gpus: unknown key; did you mean "num_workers"?'
+    ]
+
+
+def test_a_list_in_exclude() -> None:
+    """There a list of values has no axes to go to."""
+    lines = mistakes_of(one_of("seed: 1", "exclude: [{seed: [1, 2]}]\n"))
+    assert lines == ["s.yaml:3:18 exclude[0].seed: must be a whole number, not a list"]
 
 
 def test_too_deep() -> None:
