@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, SerializeAsAny, model_validator
 
+from raybench.spec.presets import CUSTOM, changed_from_preset
 from raybench.spec.shapes import Count, Frozen
 
 Precision = Literal["fp32", "tf32", "bf16", "fp16"]
@@ -136,6 +137,7 @@ class TrialConfig(Frozen):
         parts = [
             self.workload,
             self.model_name,
+            *(changed_from_preset(self.model) if self.model_name == CUSTOM else ()),
             self.seq_len and f"s{self.seq_len}",
             self.micro_batch and f"b{self.micro_batch}",
             self.grad_accum and self.grad_accum > 1 and f"a{self.grad_accum}",

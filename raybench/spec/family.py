@@ -8,6 +8,7 @@ from importlib.metadata import entry_points
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from raybench.spec.presets import ENCDEC_PRESETS, MATMUL_PRESETS
 from raybench.spec.shapes import EncDecShape, Frozen, MatmulShape
 
 if TYPE_CHECKING:
@@ -63,14 +64,7 @@ def _target_tokens(seq_len: int) -> int:
 ENCDEC = Family(
     name="encdec",
     shape=EncDecShape,
-    presets=MappingProxyType({
-        "3.5m": EncDecShape(),
-        "53m": EncDecShape(d_model=512, nhead=8, num_encoder_layers=6, num_decoder_layers=6, dim_feedforward=2048),
-        "211m": EncDecShape(d_model=768, nhead=12, num_encoder_layers=12, num_decoder_layers=12, dim_feedforward=3072),
-        "2.9b": EncDecShape(
-            d_model=2048, nhead=32, num_encoder_layers=24, num_decoder_layers=24, dim_feedforward=8192
-        ),
-    }),
+    presets=ENCDEC_PRESETS,
     default_model="3.5m",
     settings=frozenset(SPECIFIC),
     strategies=("ddp", "none"),
@@ -88,15 +82,7 @@ ENCDEC = Family(
 MATMUL = Family(
     name="matmul",
     shape=MatmulShape,
-    presets=MappingProxyType({
-        "sq1024": MatmulShape(m=1024, k=1024, n=1024),
-        "sq4096": MatmulShape(m=4096, k=4096, n=4096),
-        "sq8192": MatmulShape(m=8192, k=8192, n=8192),
-        "sq16384": MatmulShape(m=16384, k=16384, n=16384),
-        "b8192": MatmulShape(m=8192, k=4096, n=4096),
-        "b16384": MatmulShape(m=16384, k=4096, n=4096),
-        "b32768": MatmulShape(m=32768, k=2048, n=2048),
-    }),
+    presets=MATMUL_PRESETS,
     default_model="sq4096",
     settings=frozenset(),
     strategies=("split",),

@@ -15,6 +15,7 @@ from raybench.spec.family import SPECIFIC, Family
 from raybench.spec.mistakes import Mistake, instead, shown
 from raybench.spec.options import DEFAULT_OPTIONS, KNOWN_OPTIONS
 from raybench.spec.plain_words import problems
+from raybench.spec.presets import CUSTOM
 from raybench.spec.settings import SETTINGS, Given
 
 DEFAULT_WARMUP_STEPS = 10
@@ -175,13 +176,13 @@ def _model(family: Family, said: Speakers) -> Resolved:
     givers: dict[str, Given] = dict(said.parts)
     whole = said.wholes[-1] if said.wholes else None
     if whole is not None and isinstance(whole.value, dict):
-        written, givers = "custom", {**whole.value, **said.parts}
+        written, givers = CUSTOM, {**whole.value, **said.parts}
     elif whole is not None:
         written = whole.value
         if written not in family.presets:
             what = f"{family.name} has no preset {shown(written)}{instead(written, family.presets)}"
             return Resolved(BAD, whole, (_mistake(whole, what),))
-    if written != "custom":
+    if written != CUSTOM:
         values = family.presets[written].model_dump()
     values |= {part: given.value for part, given in givers.items()}
     if any(value is BAD for value in values.values()):
@@ -190,7 +191,7 @@ def _model(family: Family, said: Speakers) -> Resolved:
         shape = family.shape.model_validate(values)
     except ValidationError as error:
         found = tuple(_shape_mistakes(family, error, givers, said.last))
-        return Resolved(ModelChoice(SimpleNamespace(**values), "custom", written), said.last, found)
+        return Resolved(ModelChoice(SimpleNamespace(**values), CUSTOM, written), said.last, found)
     return Resolved(ModelChoice(shape, _preset_name(family, shape, written), written), said.last)
 
 
@@ -198,7 +199,7 @@ def _preset_name(family: Family, shape: Any, written: str) -> str:
     """The preset that the shape is, however it was written."""
     if family.presets.get(written) == shape:
         return written
-    return next((name for name, preset in family.presets.items() if preset == shape), "custom")
+    return next((name for name, preset in family.presets.items() if preset == shape), CUSTOM)
 
 
 def _shape_mistakes(

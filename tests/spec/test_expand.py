@@ -130,6 +130,25 @@ axes:
     ]  # fmt: skip
 
 
+def test_a_custom_model_is_told_by_what_it_changes() -> None:
+    """Beside the preset most like it, which need not be the one written; a shape of its own kind is only custom.
+
+    dim_feedforward 1024 is the only difference from 3.5m; d_model 64 and nhead 8 are two; for the matmul, m alone
+    differs from sq1024. The last has six fields of its own.
+    """
+    own = "{d_model: 96, nhead: 3, num_encoder_layers: 1, num_decoder_layers: 1, dim_feedforward: 96, dropout: 0.5}"
+    configs = configs_of(f"""
+name: s
+base: {{workload: encdec}}
+axes: {{model: [3.5m, {{dim_feedforward: 1024}}, {{d_model: 64, nhead: 8}}, {own}]}}
+include: [{{workload: matmul, model: sq1024, model.m: 512}}]
+""")
+    assert [" ".join(config.label().split()[:-5]) for config in configs[:4]] == [
+        "encdec 3.5m", "encdec custom dim_feedforward=1024", "encdec custom d_model=64 nhead=8", "encdec custom",
+    ]  # fmt: skip
+    assert configs[4].label() == "matmul custom m=512 fp32 ×1"
+
+
 def test_include_of_another_workload_inherits_only_what_is_common() -> None:
     """A matmul takes precision and warm-up over from `base`, and neither its shape nor batch nor axes."""
     matmul = configs_of("""
