@@ -38,18 +38,23 @@ def expand(
 
     `auto_workers` is what `num_workers: auto` stands for on this cluster. `only` (texts `key=value`, or a mapping)
     leaves out trials but does not renumber them. Raises SweepError with all mistakes that show when settings meet,
-    UsageError where `auto` is not resolved, there are over `MAX_TRIALS` trials or none, or `only` asks for what no
-    trial has.
+    UsageError where `auto` is not resolved, there are over `MAX_TRIALS` trials or (without `auto`) none, or `only`
+    asks for what no trial has.
     """
     selection = read_selection(only)
     mistakes = Mistakes()
     configs, warnings = _configs(with_workers(spec, auto_workers), quick, mistakes)
     mistakes.raise_if_any()
-    if not configs:
-        raise UsageError(f"{printable(spec.file)}: exclude leaves no trial")
+    if not configs and not spec.uses_auto:  # what auto stands for may still be a guess, made before a cluster is there
+        raise UsageError(nothing_left(spec))
     keyed, collapsed = _collapse(configs)
     trials = select(tuple(_ordered(spec, keyed)), selection)
     return Expansion(trials, (*warnings, *collapsed))
+
+
+def nothing_left(spec: SweepSpec) -> str:
+    """What to say of a sweep of which no trial is left."""
+    return f"{printable(spec.file)}: exclude leaves no trial"
 
 
 def find_mistakes(spec: SweepSpec, mistakes: Mistakes) -> None:

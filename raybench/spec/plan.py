@@ -6,8 +6,9 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from raybench.errors import UsageError
 from raybench.spec.config import Isolation
-from raybench.spec.expand import expand
+from raybench.spec.expand import expand, nothing_left
 from raybench.spec.reader import read_sweep
 from raybench.spec.selection import Only
 from raybench.spec.sweep import Order, SweepSpec
@@ -61,6 +62,8 @@ def plan(
     """
     spec = sweep if isinstance(sweep, SweepSpec) else read_sweep(sweep, overrides)
     expansion = expand(spec, auto_workers=auto_workers, quick=quick, only=only)
+    if not expansion.trials:
+        raise UsageError(nothing_left(spec))
     return Plan(
         name=spec.name,
         question=spec.head.question,

@@ -72,7 +72,7 @@ def select(trials: tuple[PlannedTrial, ...], selection: Selection) -> tuple[Plan
             raise UsageError(f"{told}{_what_there_is(trials, key)}")
         orders = set().union(*having.values())
         chosen = tuple(trial for trial in chosen if trial.order in orders)
-    if not chosen:
+    if selection and not chosen:
         asked = " ".join(f"{key}={','.join(values)}" for key, values in selection.items())
         raise UsageError(f"--only {printable(asked)}: none of the {len(trials)} trials matches all of it")
     return chosen

@@ -194,6 +194,16 @@ def test_exclude_may_not_drop_everything() -> None:
         trials_of(text)
 
 
+def test_exclude_may_drop_all_that_auto_is_so_far() -> None:
+    """Before a cluster is there, 1 is a guess for `auto`: no mistake yet, but a plan with it is empty and refused."""
+    text = b"name: s\nbase: {workload: encdec, num_workers: auto}\nexclude: [{num_workers: 1}]\n"
+    spec = sweep_from_bytes(text, "s.yaml")
+    assert expand(spec, auto_workers=[1]).trials == ()
+    assert [trial.config.num_workers for trial in expand(spec, auto_workers=[1, 2]).trials] == [2]
+    with pytest.raises(UsageError, match=r"^s.yaml: exclude leaves no trial$"):
+        plan(spec, auto_workers=[1])
+
+
 def test_equal_configs_collapse_with_a_warning() -> None:
     """A preset and its own shape are one config; what is no part of the key makes no second one."""
     shape = "{d_model: 128, nhead: 4, num_encoder_layers: 3, num_decoder_layers: 3, dim_feedforward: 512}"
