@@ -5,7 +5,6 @@ Only typer is imported at the top, so that `--help` and shell completion answer 
 
 from __future__ import annotations
 
-import os
 import sys
 import warnings
 from datetime import datetime, timezone
@@ -220,14 +219,14 @@ def schema(
     from raybench.report.columns_list import column_rows
     from raybench.report.output import print_parts, print_rows, stdout_width
     from raybench.report.tables import column_table
-    from raybench.spec.schema import json_schema, schema_text
+    from raybench.spec.schema import json_schema
 
     if columns and not as_json:
         print_parts(column_table(column_rows(), stdout_width()))
     elif as_json:
         print_rows(column_rows() if columns else [json_schema()])
     else:
-        typer.echo(schema_text(), nl=False)
+        _print_schema()
 
 
 def _pair(tag: str) -> tuple[str, str]:
@@ -284,11 +283,19 @@ def _tell(text: str) -> None:
 
 
 def _flush() -> None:
-    """Write out what is left; a reader that has gone away (`| head`) must not be told at the interpreter's end."""
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    """What typer itself prints (help, versions) is still held; nobody may be there to read it."""
+    from raybench.report.pipe import reader_may_leave
+
+    with reader_may_leave():
+        pass
+
+
+def _print_schema() -> None:
+    from raybench.report.pipe import reader_may_leave
+    from raybench.spec.schema import schema_text
+
+    with reader_may_leave():
+        sys.stdout.write(schema_text())
 
 
 if __name__ == "__main__":

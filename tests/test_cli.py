@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -232,6 +233,25 @@ def test_a_closed_pipe_is_quiet(sweep: str) -> None:
     done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=120, check=False)
     assert done.stderr == ""
     assert json.loads(done.stdout)["position"] == 1
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["plan", "SWEEP"], ["plan", "SWEEP", "--json"], ["show", "OUT"], ["show", "OUT", "--trial", "fff"],
+        ["compare", "OUT"], ["workloads"], ["schema"], ["schema", "--columns"], ["--version"],
+    ],
+)  # fmt: skip
+def test_a_reader_that_left_before_the_first_word_is_no_error(args: list[str], sweep: str, out: str) -> None:
+    """Whatever part of the output meets the closed pipe; the exit code stays the command's own."""
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    words = [{"SWEEP": sweep, "OUT": out}.get(word, word) for word in args]
+    done = subprocess.run(
+        [sys.executable, "-m", "raybench", *words], stdout=write_end, stderr=subprocess.PIPE, timeout=120, check=False
+    )
+    os.close(write_end)
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 def test_an_unreadable_file_is_one_line(out: str) -> None:

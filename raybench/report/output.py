@@ -10,6 +10,7 @@ from rich.console import RenderableType
 
 from raybench.report.console import console_on
 from raybench.report.json_lines import json_line, json_lines
+from raybench.report.pipe import reader_may_leave
 from raybench.report.tables import counted
 
 if TYPE_CHECKING:
@@ -26,8 +27,9 @@ def stdout_width() -> int:
 def print_parts(*parts: RenderableType) -> None:
     """Tables and texts, one after the other. Plain strings are never wrapped."""
     console = console_on()
-    for part in parts:
-        console.print(part, soft_wrap=isinstance(part, str))
+    with reader_may_leave():
+        for part in parts:
+            console.print(part, soft_wrap=isinstance(part, str))
 
 
 def print_left(rows: int, command: str = "--all") -> None:
@@ -38,11 +40,15 @@ def print_left(rows: int, command: str = "--all") -> None:
 
 def print_rows(rows: Iterable[Mapping[str, Any]]) -> None:
     """Each row as one JSON object on a line."""
-    for row in rows:
-        sys.stdout.write(json_line(row) + "\n")
+    _print_lines(map(json_line, rows))
 
 
 def print_frame(frame: pd.DataFrame) -> None:
     """Each row of a frame as one JSON object on a line."""
-    for line in json_lines(frame):
-        sys.stdout.write(line + "\n")
+    _print_lines(json_lines(frame))
+
+
+def _print_lines(lines: Iterable[str]) -> None:
+    with reader_may_leave():
+        for line in lines:
+            sys.stdout.write(line + "\n")
