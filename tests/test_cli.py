@@ -239,7 +239,7 @@ def test_a_closed_pipe_is_quiet(sweep: str) -> None:
     "args",
     [
         ["plan", "SWEEP"], ["plan", "SWEEP", "--json"], ["show", "OUT"], ["show", "OUT", "--trial", "fff"],
-        ["compare", "OUT"], ["workloads"], ["schema"], ["schema", "--columns"], ["--version"],
+        ["compare", "OUT"], ["workloads"], ["schema"], ["schema", "--columns"],
     ],
 )  # fmt: skip
 def test_a_reader_that_left_before_the_first_word_is_no_error(args: list[str], sweep: str, out: str) -> None:
