@@ -26,6 +26,7 @@ from raybench.cluster.options import RunOptions
 from raybench.cluster.quiet import printing_into
 from raybench.cluster.rows import RunFacts
 from raybench.cluster.signals import EXIT_INTERRUPTED, SignalWatch, watching_signals
+from raybench.errors import UsageError
 from raybench.record.run import Observer, RunClosed, RunOpened
 from raybench.record.trial import Trial
 from raybench.results.latest import latest
@@ -33,8 +34,9 @@ from raybench.results.layout import new_run_id
 from raybench.results.read import UnreadableFileWarning
 from raybench.results.resume import EarlierAttempt, earlier_attempts, next_attempt, other_clusters, to_run
 from raybench.results.store import RunStore
-from raybench.spec.expand import Expansion, expand
+from raybench.spec.expand import Expansion, expand, nothing_left
 from raybench.spec.reader import read_sweep
+from raybench.spec.selection import Only, only_texts
 from raybench.spec.sweep import SweepSpec
 from raybench.spec.trial import PlannedTrial, worker_group
 
@@ -95,8 +97,8 @@ def run_sweep(
     local: bool = False,
     address: str | None = None,
     cluster: str | None = None,
-    overrides: Sequence[str] = (),
-    only: Sequence[str] = (),
+    overrides: str | Sequence[str] = (),
+    only: Only = (),
     quick: bool = False,
     fresh: bool = False,
     newer_than: datetime | None = None,
@@ -115,9 +117,10 @@ def run_sweep(
     SIGINT and SIGTERM then commit and end the process. Raises SweepError, UsageError, ClusterError and StoreError.
     """
     options = RunOptions(
-        sweep=str(sweep), out=str(out), local=local, address=address, cluster=cluster, overrides=tuple(overrides),
-        only=tuple(only), quick=quick, fresh=fresh, newer_than=newer_than, retry=retry, accept=accept,
-        tags=dict(tags or {}), note=note, verbose=verbose,
+        sweep=str(sweep), out=str(out), local=local, address=address, cluster=cluster,
+        overrides=(overrides,) if isinstance(overrides, str) else tuple(overrides), only=only_texts(only),
+        quick=quick, fresh=fresh, newer_than=newer_than, retry=retry, accept=accept, tags=dict(tags or {}),
+        note=note, verbose=verbose,
     ).checked()  # fmt: skip
     spec = read_sweep(options.sweep, options.overrides)
     _find_mistakes(spec, options)
@@ -210,6 +213,8 @@ class _Run:
 
     def _work(self, inventory: Inventory, cluster: str) -> _Work:
         expansion = _expand(self._spec, self._options, worker_counts(inventory.places))
+        if not expansion.trials:
+            raise UsageError(nothing_left(self._spec))
         earlier, unreadable = self._earlier()
         left = _left(expansion.trials, earlier, cluster, inventory, self._options.retried(), self._done_since)
         attempts = {trial.trial_id: next_attempt(earlier, cluster, trial.trial_id) for trial in left}

@@ -33,7 +33,7 @@ def test_callback_sees_config_and_headline(tmp_path, monkeypatch):
     sweep = tmp_path / "watched.yaml"
     sweep.write_text(SWEEP)
     watcher, before = Watcher(), dict(os.environ)
-    rows = raybench.run(sweep, out=tmp_path / "out", local=True, callbacks=[watcher])
+    rows = raybench.run(sweep, out=tmp_path / "out", local=True, callbacks=[watcher], only="seed=0,1")
     headlines = dict(zip((0, 1), rows["samples_per_s"], strict=True))
     assert watcher.seen == [(seed, "ok", pytest.approx(headlines[seed])) for seed in (0, 1)]
     assert {name for name in os.environ if name.startswith("RAY_T")} <= set(before)
