@@ -52,6 +52,7 @@ def test_killed_driver(host: Host):
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(3600)
 def test_killed_driver_twenty_times(host: Host):
     """The full count, on a sweep started anew whenever it gets to its end."""
     kill_and_finish(host, 20, 1, "--local")
@@ -96,6 +97,7 @@ def stopped(process: subprocess.Popen[str], number: signal.Signals) -> None:
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_signal_at_ten_random_moments(host: Host, number: signal.Signals):
     """From the first printed line on, at any moment: gone within 2.5 s, 130, nothing committed lost."""
