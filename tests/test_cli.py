@@ -311,6 +311,24 @@ def test_run_ends_with_the_runs_exit_code(stub: RunStub) -> None:
     assert done.stdout.splitlines()[-1] == "to go on:  raybench run quick"
 
 
+def test_a_command_is_never_wrapped(stub: RunStub) -> None:
+    """Pasting what was broken at 80 columns would run something else."""
+    command = "raybench run quick --only precision=bf16 --set model.dropout=0.0 --cluster some-cluster --quick"
+    stub.closed = RunClosed(**{**vars(stub.closed), "exit_code": 1, "continue_command": command})
+    assert f"to go on:  {command}\n" in run("run", "quick", env={"COLUMNS": "60"}).stdout
+
+
+def test_a_failure_names_the_command_that_tells_why(stub: RunStub) -> None:
+    """With an id that `show` finds."""
+    failed = make_trial(make_config(num_workers=4), outcome="timeout", cluster="a")
+    store(Path(stub.closed.out), failed)
+    stub.closed = RunClosed(
+        **{**vars(stub.closed), "exit_code": 1, "trial_ids": (*stub.closed.trial_ids, failed.trial_id)}
+    )
+    (why,) = [line for line in run("run", "quick").stdout.splitlines() if line.startswith("why:  raybench show ")]
+    assert "made up: timeout" in run(*why.split()[2:]).stdout
+
+
 def test_options_of_run_reach_the_run(stub: RunStub) -> None:
     """Every one, with its type."""
     words = (

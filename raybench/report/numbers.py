@@ -57,6 +57,11 @@ def giga(value: Any) -> str:
     return NULL if is_null(value) else significant(float(value) / 1e9)
 
 
+def flop_rate(tflops: float) -> str:
+    """`1.430 TFLOP/s`, `143.0 GFLOP/s`: the unit in which the figure is at least 1."""
+    return f"{significant(tflops)} TFLOP/s" if tflops >= 1 else f"{significant(1e3 * tflops)} GFLOP/s"
+
+
 def seconds(value: Any, *, fine: bool = True) -> str:
     """A duration with its unit: `0.8 s` (whole seconds unless `fine`), `38 s`, `2m03s`, `1h04m`."""
     if is_null(value):
@@ -72,10 +77,11 @@ def seconds(value: Any, *, fine: bool = True) -> str:
 
 
 def spread(low: Any, high: Any, middle: Any) -> str:
-    """An interval as what it reaches to each side: `±0.4 %`; empty where there is none."""
+    """An interval as what it reaches to each side: `±0.4 %`, `±>100 %`; empty where there is none."""
     if is_null(low) or is_null(high) or is_null(middle) or not middle:
         return ""
-    return f"±{100 * (float(high) - float(low)) / 2 / float(middle):.1f} %"
+    reach = (float(high) - float(low)) / 2 / float(middle)
+    return f"±{100 * reach:.1f} %" if reach <= 1 else "±>100 %"
 
 
 def ratio(value: Any, low: Any = None, high: Any = None) -> str:

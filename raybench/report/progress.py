@@ -21,7 +21,7 @@ from raybench.record.run import RunClosed, RunOpened, TrialStarted
 from raybench.record.trial import Trial
 from raybench.report.eta import Ended, Running, time_left_s
 from raybench.report.numbers import count, is_null, seconds
-from raybench.report.run_lines import closing_line, opening_lines, trial_line
+from raybench.report.run_lines import WIDE, closing_line, opening_lines, trial_line
 from raybench.report.text import literal, shortened
 
 HEARTBEAT_S = 30.0
@@ -71,15 +71,16 @@ class Progress:
         return time_left_s(self.ended, waiting=waiting, groups_left=groups_left, running=running)
 
     def status(self, now_s: float) -> str:
-        """`3 of 10 done · running [ 4/16] encdec ... for 12 s · about 2m03s left`."""
+        """`3 of 10 done · running for 12 s · about 2m03s left · [ 4/16] encdec ...`: what may be cut comes last."""
         parts = [f"{count(len(self.ended))} of {count(self.to_run)} done"]
+        if self.running is not None:
+            parts.append(f"running for {seconds(now_s - self.started_s, fine=False)}")
+        left_s = self.left_s(now_s)
+        parts.append("time left unknown yet" if left_s is None else f"about {seconds(left_s, fine=False)} left")
         if self.running is not None:
             starting = ", with a new worker group" if self.running.opens_group else ""
             label = shortened(literal(self.running.label), 60)
-            ran = seconds(now_s - self.started_s, fine=False)
-            parts.append(f"running [{self.number + 1}/{self.planned}] {label} for {ran}{starting}")
-        left_s = self.left_s(now_s)
-        parts.append("time left unknown yet" if left_s is None else f"about {seconds(left_s, fine=False)} left")
+            parts.append(f"[{self.number + 1}/{self.planned}] {label}{starting}")
         return " · ".join(parts)
 
 
@@ -127,9 +128,8 @@ class ProgressDisplay:
         with self._lock:
             assert self._progress is not None
             duration_s = self._progress.end(trial, self._clock())
-            line = trial_line(trial, label, self._progress.number, self._progress.planned, duration_s)
-            line.truncate(min(self._console.width, MAX_LINE), overflow="ellipsis")
-            self._say(line)
+            width = min(self._console.width, MAX_LINE)
+            self._say(trial_line(trial, label, self._progress.number, self._progress.planned, duration_s, width))
 
     def notice(self, text: str) -> None:
         """Something a person should know, whenever it comes up."""
@@ -183,19 +183,21 @@ class ProgressDisplay:
         assert progress is not None
         bar = Table.grid(padding=(0, 1, 0, 0))
         bar.add_row(
-            ProgressBar(total=progress.to_run, completed=len(progress.ended), width=30),
+            ProgressBar(
+                total=progress.to_run, completed=len(progress.ended), width=30 if self._console.width >= WIDE else 10
+            ),
             Text(progress.status(self._clock()), no_wrap=True, overflow="ellipsis"),
         )
         return Group("", bar)
 
     def _say(self, line: Text, cut: bool = True) -> None:
-        """One line. A reader that has gone away (`| head`) does not end the run."""
+        """One line; a command is not to be `cut`, nor wrapped. A reader that has gone away does not end the run."""
         if cut and not self._console.is_terminal:
             line.truncate(MAX_LINE, overflow="ellipsis")
         if self._broken:
             return
         try:
-            self._console.print(line, soft_wrap=not self._console.is_terminal)
+            self._console.print(line, soft_wrap=not (cut and self._console.is_terminal))
             self._flush()
         except BrokenPipeError:
             self._broken = True

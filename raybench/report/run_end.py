@@ -6,8 +6,8 @@ import pandas as pd
 
 from raybench.record.run import RunClosed
 from raybench.report.output import TABLE_ROWS, print_left, print_parts, stdout_width
-from raybench.report.run_lines import next_line, varying_axis
-from raybench.report.tables import trial_table
+from raybench.report.run_lines import next_line, varying_axis, why_line
+from raybench.report.tables import trial_rows, trial_table
 from raybench.results.load import load
 
 
@@ -19,7 +19,8 @@ def print_run_end(closed: RunClosed) -> None:
     rows = _planned_rows(closed)
     print_parts("", trial_table(rows.head(TABLE_ROWS), stdout_width()))
     print_left(len(rows) - TABLE_ROWS, f"raybench show {closed.out} --all")
-    print_parts("", next_line(closed, varying_axis(rows)))
+    failed = [str(row["short_id"]) for row in trial_rows(rows) if row["outcome"] != "ok"]
+    print_parts("", *([why_line(closed, failed)] if failed else []), next_line(closed, varying_axis(rows)))
 
 
 def _planned_rows(closed: RunClosed) -> pd.DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,17 +10,20 @@ from rich.text import Text
 
 from raybench.record.run import RunClosed, RunOpened
 from raybench.record.trial import OUTCOMES, Trial
-from raybench.report.numbers import count, is_null, seconds, significant, spread
-from raybench.report.status import notes, outcome_style, told_outcome
-from raybench.report.text import NULL, literal
+from raybench.report.numbers import count, flop_rate, is_null, seconds, significant, spread
+from raybench.report.status import mark, notes, outcome_style, told_outcome
+from raybench.report.text import NULL, literal, middle_shortened, shortened
 from raybench.version import __version__
 
 if TYPE_CHECKING:
     import pandas as pd
 
-LABEL_WIDTH: Final = 42
+GAP: Final = 2
+WIDE: Final = 100         # from here on a line has room for the interval
+FIGURES_END: Final = 61   # label and figure together, the figure to the right: lines align, and either may be long
+MAX_NOTE: Final = 200
+LEAST_NOTE: Final = 8     # less of a note says nothing
 _AXES: Final = ("num_workers", "precision", "source", "model", "micro_batch", "seq_len", "compile")
-_FIGURE_WIDTH: Final = 18
 
 
 def opening_lines(run: RunOpened) -> tuple[Text, Text]:
@@ -32,22 +35,52 @@ def opening_lines(run: RunOpened) -> tuple[Text, Text]:
     return first, Text.assemble((f"sweep {literal(run.sweep)}", "bold"), f" {literal(plan + where)}")
 
 
-def trial_line(trial: Trial, label: str, number: int, planned: int, duration_s: float) -> Text:
-    """`[ 7/24] encdec 3.5m s64 b4 bf16 device ×2   1 234 samples/s ±0.4 %   1.3 s  ok`."""
+def trial_line(trial: Trial, label: str, number: int, planned: int, duration_s: float, width: int) -> Text:
+    """`[ 7/24] encdec 3.5m s64 b4 bf16 device ×2   1 234 samples/s ±0.4 %   1.3 s  ok`, at most `width` characters.
+
+    Where that is too narrow, gaps and the interval go first, then the notes are shortened, and last the label.
+    """
     row = asdict(trial)
-    beside = notes(row)
+    head = f"[{number:>{len(str(planned))}}/{planned}] "
+    ended = f"{'':{GAP}}{told_outcome(row)}"
+    room = width - len(head) - len(ended)
+    body = _body(row, literal(label), seconds(duration_s), room, wide=width >= WIDE)
+    beside = _beside(row, room - len(body) - GAP)
     return Text.assemble(
-        (f"[{number:>{len(str(planned))}}/{planned}] ", "dim"),
-        f"{literal(label):<{LABEL_WIDTH}} ",
-        (f"{_figure(row):>{_FIGURE_WIDTH}}", "bold"),
-        f" {_spread(row):<8} {seconds(duration_s):>6}  ",
-        (told_outcome(row), outcome_style(row)),
-        (f"  {beside}" if beside else "", "yellow"),
+        (head, "dim"), body, (ended, outcome_style(row)), (f"{'':{GAP}}{beside}" if beside else "", "yellow")
     )
 
 
+def _body(row: Mapping[str, Any], label: str, took: str, room: int, *, wide: bool) -> Text:
+    """Label, figure and time, in a room that what comes behind them shares: a mark at least, and any reason whole."""
+    figure, reach = _figure(row), f" {_spread(row):<8}" if wide else ""
+    behind = f"{reach} {took:>6}"
+    if figure == NULL and FIGURES_END + len(behind) + GAP + len(notes(row, MAX_NOTE)) > room:
+        figure, behind = "", f"{'':{GAP}}{took}"
+        field = min(len(label), room - len(behind))
+    else:
+        field = min(FIGURES_END, room - len(behind) - GAP - max(len(mark(row)), 1)) - len(figure)
+    named = middle_shortened(label, field - GAP if figure else field)
+    return Text.assemble(f"{named:<{max(field, 0)}}", (figure, "bold"), behind)
+
+
+def _beside(row: Mapping[str, Any], room: int) -> str:
+    """As much of the notes as there is room for: names lose their end, of an error both ends count."""
+    told = notes(row, MAX_NOTE)
+    if len(told) > room and room < LEAST_NOTE:
+        return mark(row)
+    return shortened(told, room) if is_null(row["error_text"]) else middle_shortened(told, room)
+
+
 def _figure(row: Mapping[str, Any]) -> str:
-    return NULL if is_null(row["samples_per_s"]) else f"{significant(row['samples_per_s'])} samples/s"
+    """`1 234 samples/s`; where no model's parameters are trained, FLOP/s before it: that is what such work is for."""
+    if is_null(row["samples_per_s"]):
+        return NULL
+    told = f"{significant(row['samples_per_s'])} samples/s"
+    rate = row["tflops_per_gpu"]
+    if not is_null(row["parameters"]) or is_null(rate) or is_null(row["world_size"]):
+        return told
+    return f"{flop_rate(rate * row['world_size'])}  {told}"
 
 
 def _spread(row: Mapping[str, Any]) -> str:
@@ -69,12 +102,21 @@ def closing_line(run: RunClosed) -> Text:
     return told
 
 
-def next_line(run: RunClosed, by: str | None) -> Text:
-    """The command to type next: what continues an unfinished run, else what looks at a finished one."""
+def next_line(run: RunClosed, by: str | None) -> str:
+    """The command to type next: what continues an unfinished run, else what looks at a finished one.
+
+    A plain string, which is never wrapped: a line broken inside a command is another command when it is pasted.
+    """
     if run.exit_code:
-        return Text.assemble(("to go on:  ", "dim"), literal(run.continue_command))
+        return f"to go on:  {literal(run.continue_command)}"
     look = f"raybench compare {run.out} --by {by}" if by else f"raybench show {run.out}"
-    return Text.assemble(("next:  ", "dim"), literal(look))
+    return f"next:  {literal(look)}"
+
+
+def why_line(run: RunClosed, failed: Sequence[str]) -> str:
+    """The command that tells why the first of the `failed` ids failed."""
+    more = f"   (and {len(failed) - 1} more)" if len(failed) > 1 else ""
+    return f"why:  raybench show {literal(run.out)} --trial {failed[0]}{more}"
 
 
 def varying_axis(rows: pd.DataFrame) -> str | None:

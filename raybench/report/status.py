@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from raybench.report.numbers import is_null
-from raybench.report.text import literal, shortened
+from raybench.report.text import literal, middle_shortened
 
 _MILD: Final = frozenset({"infeasible", "skipped", "interrupted", "preempted"})
 _NOTE_WIDTH = 60
@@ -30,12 +30,18 @@ def names(joined: Any) -> list[str]:
     return [] if is_null(joined) else [name for name in str(joined).split(";") if name]
 
 
-def notes(row: Mapping[str, Any]) -> str:
-    """What a reader must know beside the outcome: quality, reasons, warnings, the error's first words."""
+def mark(row: Mapping[str, Any]) -> str:
+    """What must survive in the narrowest place: `quick`, `⚠` for warnings, both, or nothing."""
+    told = [row["quality"]] if row.get("quality", "full") != "full" else []
+    return " ".join([*told, *(["⚠"] if names(row.get("warnings")) else [])])
+
+
+def notes(row: Mapping[str, Any], error_width: int = _NOTE_WIDTH) -> str:
+    """What a reader must know beside the outcome: quality, reasons, warnings, both ends of the error."""
     told = [row["quality"]] if row.get("quality", "full") != "full" else []
     told += names(row.get("invalid_reasons"))
     if warned := names(row.get("warnings")):
         told.append(f"⚠ {', '.join(warned)}")
     if not is_null(row.get("error_text")):
-        told.append(shortened(literal(str(row["error_text"])), _NOTE_WIDTH))
+        told.append(middle_shortened(literal(str(row["error_text"])), error_width))
     return ", ".join(told)

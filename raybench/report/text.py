@@ -30,6 +30,15 @@ def shortened(text: str, width: int) -> str:
     return text if len(text) <= width else f"{text[: max(width - 1, 0)].rstrip()}…"
 
 
+def middle_shortened(text: str, width: int) -> str:
+    """At most `width` characters, an ellipsis in the middle: of an error both ends count, as of a label."""
+    if len(text) <= width:
+        return text
+    kept = max(width - 1, 0)
+    start = kept // 2
+    return f"{text[:start].rstrip()}…{text[len(text) - (kept - start) :].lstrip()}"[: max(width, 0)]
+
+
 def cell(text: str, style: str = "") -> Text:
     """A piece of output that rich takes as it is: no markup is looked for in it."""
     return Text(literal(text), style=style)

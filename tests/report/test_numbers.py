@@ -55,6 +55,7 @@ def test_a_time_left_is_in_whole_seconds() -> None:
 def test_an_interval_is_what_it_reaches_to_each_side() -> None:
     """98 to 102 around 100 is 2 %."""
     assert spread(98.0, 102.0, 100.0) == "±2.0 %"
+    assert spread(0.0, 400.0, 100.0) == "±>100 %"       # 200 %: nothing is known
     assert spread(None, 102.0, 100.0) == ""
 
 

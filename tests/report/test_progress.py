@@ -96,7 +96,7 @@ def test_a_heartbeat_comes_after_30_s_and_then_ever_less_often() -> None:
             told.append(second)
     assert told == [30, 90, 210, 450, 930, 1890]
     assert watched.lines()[before] == (
-        f"0 of 10 done · running [7/16] {LABEL} for 30 s, with a new worker group · time left unknown yet"
+        f"0 of 10 done · running for 30 s · time left unknown yet · [7/16] {LABEL}, with a new worker group"
     )
     watched.display.closed(CLOSED)
 
@@ -111,7 +111,7 @@ def test_time_left_counts_start_up_of_groups_to_come() -> None:
     watched.start(8)
     watched.clock.now_s += 30.0
     watched.display.beat()
-    assert watched.lines()[-1] == f"1 of 10 done · running [8/16] {LABEL} for 30 s · about 20 s left"
+    assert watched.lines()[-1] == f"1 of 10 done · running for 30 s · about 20 s left · [8/16] {LABEL}"
     watched.display.closed(CLOSED)
 
 
@@ -146,6 +146,31 @@ def test_a_terminal_keeps_a_bar_below_the_lines() -> None:
     assert "[ 7/16] " + LABEL in plain
     assert plain.rstrip().endswith("14 ok, 1 oom_cuda, 1 not run")
     assert "\x1b[?25h" in watched.file.getvalue()      # the cursor is shown again
+
+
+def test_the_bar_of_a_narrow_terminal_cuts_only_the_label() -> None:
+    """10 of bar, a blank, what counts, and of the label what 80 cells have room for."""
+    watched = Watched(terminal=True, width=80)
+    watched.display.opened(OPENED)
+    watched.start(7)
+    watched.clock.now_s += 6.0
+    watched.display.trial_ended(make_trial(worker_start_s=4.0), LABEL, 7)
+    watched.start(8)
+    watched.clock.now_s += 18.0
+    watched.display.closed(CLOSED)
+    plain = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", watched.file.getvalue())
+    (bar,) = [line for line in plain.splitlines() if "running for 18 s" in line]
+    # 8 trials wait, 6 s less 4 s of start-up each: 16 s, and nothing for the one that is late.
+    assert re.fullmatch(r"[━╸╺ ]{10} 1 of 10 done · running for 18 s · about 16 s left · \[8/16\] encdec.*… *", bar)
+
+
+def test_a_command_to_paste_is_one_line_at_any_width() -> None:
+    """A terminal of 40 cells may show it on two rows, but no line break is written."""
+    command = "raybench run quick --out results/of/a/long/name --only precision=bf16 --quick"
+    watched = Watched(terminal=True, width=40)
+    watched.display.opened(OPENED)
+    watched.display.closed(RunClosed(**{**vars(CLOSED), "exit_code": 130, "continue_command": command}))
+    assert f"to go on:  {command}\n" in watched.file.getvalue()
 
 
 def test_the_bar_leaves_standard_output_alone() -> None:
