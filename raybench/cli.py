@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from raybench.errors import RaybenchError, SweepError
+from raybench.errors import RaybenchError, SweepError, UsageError
 from raybench.version import __version__
 
 if TYPE_CHECKING:
@@ -181,20 +181,26 @@ def compare(
     as_json: Json = False,
 ) -> None:
     """Put equal work side by side across clusters or along any axis."""
-    from raybench.judge.compare import columns_for
-    from raybench.judge.compare import compare as compare_rows
-    from raybench.report.compare_text import compare_text
+    from raybench.judge.compare import columns_for, side_by_side
+    from raybench.judge.varying import NothingVaries, what_varies
+    from raybench.report.compare_text import below_text, compare_text
     from raybench.report.output import TABLE_ROWS, print_frame, print_left, print_parts, stdout_width
     from raybench.report.tables import compare_table
 
     frame = _loaded(outs, columns=columns_for(by))
-    compared = compare_rows(frame, by=by, baseline=baseline, allow_quick=allow_quick, include_invalid=include_invalid)
+    try:
+        compared = side_by_side(
+            frame, by=by, baseline=baseline, allow_quick=allow_quick, include_invalid=include_invalid
+        )
+    except NothingVaries as error:
+        command = f": raybench compare {' '.join(map(str, outs))} --by {error.varying[0]}" if error.varying else ""
+        raise UsageError(f"{error.told}{what_varies(error.varying)}{command}") from None
     if as_json:
-        print_frame(compared)
+        print_frame(compared.table)
         return
-    shown = compared if every else compared.head(TABLE_ROWS)
-    print_parts(compare_text(compared), compare_table(shown, stdout_width()))
-    print_left(len(compared) - len(shown))
+    shown = compared.table if every else compared.table.head(TABLE_ROWS)
+    print_parts(compare_text(compared.table), compare_table(shown, stdout_width()), *below_text(compared))
+    print_left(len(compared.table) - len(shown))
 
 
 @app.command()

@@ -16,8 +16,9 @@ from typer.testing import CliRunner, Result
 
 import raybench
 from raybench import cli
-from raybench.errors import ComparisonError, RaybenchError
+from raybench.errors import RaybenchError
 from raybench.record.run import Observer, RunClosed
+from raybench.spec.config import Extent
 from raybench.version import __version__
 from tests.factories import make_config, make_trial
 from tests.frames import store
@@ -195,13 +196,39 @@ def test_compare_prints_the_ratio(out: str) -> None:
     assert "2.00x" in shown
 
 
+def test_one_cluster_is_told_the_command_that_compares(tmp_path: Path) -> None:
+    """Axes that vary, and a line to paste."""
+    rows = [make_trial(make_config(precision=name, num_workers=n)) for name in ("fp32", "bf16") for n in (1, 2)]
+    store(tmp_path / "res", *rows)
+    done = command("compare", "res", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr == (
+        "error: all rows have the same cluster (host-a), so there is nothing to compare with; "
+        "what varies is num_workers, precision: raybench compare res --by num_workers\n"
+    )
+
+
+def test_what_must_be_known_stands_below_the_comparison(tmp_path: Path) -> None:
+    """2 workers with 4 samples each are 8 a step, of 1 worker 4; a noisy side marks the ratio at any width."""
+    rows = [make_trial(make_config(num_workers=n), sweep_order=n, warnings="noisy_steps" * (n > 1)) for n in (1, 2)]
+    quick = make_config(quality="quick", num_workers=2, measure=Extent(steps=10))
+    store(tmp_path / "res", *rows, make_trial(quick, sweep_order=2))
+    shown = run("compare", str(tmp_path / "res"), "--by", "num_workers", env={"COLUMNS": "80"}).stdout.splitlines()
+    assert "~2.00x ⚠" in "\n".join(shown)
+    assert shown[-3:] == [
+        "ratios marked ~ are not safe to quote (noisy, short or quick): raise measure or repeats",
+        "weak scaling: 2 workers do 2x the batch of 1 in a step",
+        "1 quick row left out: the work was measured in full too",
+    ]
+
+
 def test_errors_are_one_line_and_an_exit_code(tmp_path: Path, sweep: str, out: str) -> None:
     """On stderr, without a traceback, with the class's exit code; a sweep's mistakes keep their own form."""
     for args, code, said in (
         (["show", str(tmp_path / "no")], 4, f"error: {tmp_path}/no: no such folder\n"),
         (["plan", "nosuch"], 2, "error: nosuch: neither a file nor a shipped sweep"),
-        (["compare", out, "--by", "precison"], 2, 'error: --by precison: no such axis; did you mean "precision"?\n'),
-        (["compare", out, "--by", "sweep"], ComparisonError.exit_code, "error: all rows have the same sweep (quick)"),
+        (["compare", out, "--by", "precison"], 2, 'error: by=precison: no such axis; did you mean "precision"?\n'),
+        (["compare", out, "--by", "sweep"], 2, "error: all rows have the same sweep (quick)"),
         (["plan", sweep, "--set", "precison=fp32"], 2, "--set"),
     ):
         done = command(*args)
@@ -222,7 +249,7 @@ def test_an_unexpected_exception_keeps_its_traceback(monkeypatch: pytest.MonkeyP
     def fail(*_args: object, **_options: object) -> None:
         raise ZeroDivisionError("ours")
 
-    monkeypatch.setattr("raybench.judge.compare.compare", fail)
+    monkeypatch.setattr("raybench.judge.compare.side_by_side", fail)
     with pytest.raises(ZeroDivisionError, match="ours"):
         run("compare", out)
 

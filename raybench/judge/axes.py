@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from raybench.errors import UsageError
+from raybench.judge.varying import varying_axes, what_varies
 from raybench.results.configs import derived_batch_number, flattened, pairing_key, parsed, value_at
 
 IDENTITY: Final = ("cluster", "sweep", "sweep_run_id")
@@ -79,17 +80,19 @@ def read_axes(by: str | Sequence[str], frame: pd.DataFrame, parsed_configs: Pars
     """The axes that `by` names (`cluster`, or `precision,num_workers`). Raises UsageError for one that is none."""
     names = [name.strip() for name in (by.split(",") if isinstance(by, str) else by)]
     if not all(names) or not names or len(set(names)) < len(names):
-        raise UsageError(f"--by {by}: name each axis once, joined by commas")
+        raise UsageError(f"by={by}: name each axis once, joined by commas")
     return tuple(_axis(name, frame, parsed_configs) for name in names)
 
 
 def _axis(name: str, frame: pd.DataFrame, parsed_configs: ParsedConfigs) -> Axis:
     if name in (*IDENTITY, *RAN, *ASKED):
+        if name not in frame:
+            raise UsageError(f"by={name}: the rows come without this column; load it too")
         values = np.array([None if pd.isna(value) else value for value in frame[name]], dtype=object)
     else:
         values = parsed_configs.spread([_plain(value_at(config, name)) for config in parsed_configs.configs])
         if all(value is None for value in values):
-            raise UsageError(f"--by {name}: no such axis{_meant(name, parsed_configs.configs)}")
+            raise UsageError(f"by={name}: no such axis{_meant(name, frame, parsed_configs.configs)}")
     codes, found = pd.factorize(values, use_na_sentinel=True)
     levels = _in_order(name, list(found), frame, codes)
     position = {level: index for index, level in enumerate(levels)}
@@ -133,7 +136,9 @@ def _pairing_key(config: Mapping[str, Any], paths: frozenset[str]) -> str:
     return pairing_key(dict(config), without=left_out_of_pairs(config, paths))
 
 
-def _meant(name: str, configs: Configs) -> str:
+def _meant(name: str, frame: pd.DataFrame, configs: Configs) -> str:
     known = {*IDENTITY, *RAN, *ASKED} | {path for config in configs[:1000] for path, _ in flattened(config)}
     near = difflib.get_close_matches(name, sorted(known), n=1)
-    return f'; did you mean "{near[0]}"?' if near else "; it is a setting of the sweep, cluster or gpu_model"
+    if near:
+        return f'; did you mean "{near[0]}"?'
+    return what_varies(varying_axes(frame, configs)) or "; it is a setting of the sweep, cluster or gpu_model"

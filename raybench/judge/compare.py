@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -18,8 +20,11 @@ from raybench.judge.refusals import (
     refuse_unlike_devices,
 )
 from raybench.judge.sides import SIDE, sides_of, used_rows
+from raybench.judge.weak_scaling import WeakScaling, weak_scaling
 from raybench.measure.statistics import ratio_interval
+from raybench.record.trial import Trial
 from raybench.results.configs import NOT_WORK, distinct_labels
+from raybench.results.load import load
 
 FIGURES: Final = (
     "samples_per_s", "tokens_per_s", "samples_per_s_per_gpu", "tokens_per_s_per_gpu", "tflops_per_gpu", "mfu",
@@ -39,43 +44,89 @@ _READ: Final = (
 )  # fmt: skip
 
 
+_ALWAYS: Final = ("cluster", "outcome", "valid")       # those that `load` reads in any case
+_NOISE: Final = r"\b(?:noisy_steps|wide_interval|short_window)\b"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A comparison and what its reader must know: `superseded` quick rows do not count, their work was measured in
+    full too; `weak_scaling` where more workers do more work."""
+
+    table: pd.DataFrame
+    superseded: int
+    weak_scaling: WeakScaling | None
+
+
 def columns_for(by: str) -> list[str]:
     """The columns of `trials` that a comparison by these axes looks at, for `load`."""
-    return [*_READ, *(name.strip() for name in by.split(","))]
+    known = {field.name for field in fields(Trial)}
+    return [*_READ, *(name for name in map(str.strip, by.split(",")) if name in known)]
 
 
 def compare(
-    frame: pd.DataFrame,
+    rows: pd.DataFrame | str | Path,
     *,
     by: str | Sequence[str] = "cluster",
-    baseline: str | None = None,
+    baseline: Any = None,
     allow_quick: bool = False,
     include_invalid: bool = False,
 ) -> pd.DataFrame:
-    """Rows of `load`, paired on the work they did and put side by side along the axes that `by` names.
+    """Rows of `load` (or a folder of results), paired on the work they did and put side by side along the axes `by`.
 
     One row for each work and value: `work` (a label), a column an axis, `baseline` (whether it is the one), how its
     attempts ended, the figures over its repeats (total work / total time), and `ratio`: its throughput over the
-    baseline's, in tokens where there are tokens, with a 95 % interval where both sides have repeats. No figures for
-    what failed, no ratio for what is not valid. `baseline` is a value of the axis (of each axis, joined by commas);
-    else the smallest number, the alphabetically first cluster, or the value that the sweep lists first.
+    baseline's, in tokens where there are tokens, with a 95 % interval where both sides have repeats. `quotable` is
+    false for a ratio without an interval of which a side is noisy or short, and for one of quick rows. No figures for
+    what failed, no ratio for what is not valid. Quick rows of a work that was measured in full do not count.
+    `baseline` is a value of the axis (of each axis: a list, or joined by commas); else the smallest number, the
+    alphabetically first cluster, or the value that the sweep lists first.
 
     Raises UsageError for an unknown axis or baseline, ComparisonError for what must not be compared.
     """
+    asked = {"by": by, "baseline": baseline, "allow_quick": allow_quick, "include_invalid": include_invalid}
+    return side_by_side(_rows_of(rows), **asked).table
+
+
+def side_by_side(
+    frame: pd.DataFrame,
+    *,
+    by: str | Sequence[str] = "cluster",
+    baseline: Any = None,
+    allow_quick: bool = False,
+    include_invalid: bool = False,
+) -> Comparison:
+    """What `compare` does, with what must be said beside the table."""
     configs = ParsedConfigs.of(frame)
     axes = read_axes(by, frame, configs)
     rows = _paired(frame, axes, configs)
-    refuse_single_value(axes, rows)
+    refuse_single_value(axes, rows, configs)
     refuse_nothing_in_common(axes, rows, configs)
     refuse_mixed_work(rows, configs)
     base = _baseline(axes, baseline)
-    rows = rows if allow_quick else _best_quality(rows)
-    sides = sides_of(rows, include_invalid=include_invalid)
+    best = _best_quality(rows)
+    sides = sides_of(best, include_invalid=include_invalid)
     refuse_unlike_devices(sides)
     if not allow_quick:
         refuse_quick_against_full(sides)
-    used = rows[used_rows(rows, include_invalid)]
-    return _laid_out(_with_ratios(sides, used, base), axes, base)
+    used = best[used_rows(best, include_invalid)]
+    table = _laid_out(_with_ratios(sides, used, base), axes, base)
+    return Comparison(table, len(rows) - len(best), weak_scaling(axes, rows, configs))
+
+
+def _rows_of(rows: Any) -> pd.DataFrame:
+    """The rows that were given; UsageError for what are none."""
+    if isinstance(rows, str | Path):
+        return load(rows)
+    if not isinstance(rows, pd.DataFrame):
+        raise UsageError(f"compare takes rows of raybench.load or a folder of results, not {type(rows).__name__}")
+    missing = [name for name in (*_ALWAYS, *_READ) if name not in rows]
+    if missing:
+        more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
+        raise UsageError(f"these are no whole rows of raybench.load: without {', '.join(missing[:3])}{more}")
+    if rows.empty:
+        raise UsageError("there are no rows to compare")
+    return rows
 
 
 def _paired(frame: pd.DataFrame, axes: Sequence[Axis], configs: ParsedConfigs) -> pd.DataFrame:
@@ -119,24 +170,29 @@ def _best_quality(rows: pd.DataFrame) -> pd.DataFrame:
     return best
 
 
-def _baseline(axes: Sequence[Axis], asked: str | None) -> int:
+def _baseline(axes: Sequence[Axis], asked: Any) -> int:
     """The baseline's `value`. Each axis' levels are in order, so by default it is the first of each."""
-    texts: Sequence[str | None] = [None] * len(axes)
-    if asked is not None:
-        texts = [text.strip() for text in asked.split(",")] if len(axes) > 1 else [asked]
-        if len(texts) != len(axes):
-            raise UsageError(f"--baseline {asked}: give one value for each of {', '.join(axis.name for axis in axes)}")
-    codes = [_level(axis, text) for axis, text in zip(axes, texts, strict=True)]
+    wanted: Sequence[Any] = [None] * len(axes) if asked is None else _value_of_each(asked, len(axes))
+    if len(wanted) != len(axes):
+        raise UsageError(f"baseline={asked}: give one value for each of {', '.join(axis.name for axis in axes)}")
+    codes = [_level(axis, value) for axis, value in zip(axes, wanted, strict=True)]
     return int(np.ravel_multi_index(codes, [len(axis.levels) for axis in axes]))
 
 
-def _level(axis: Axis, asked: str | None) -> int:
+def _value_of_each(asked: Any, axes: int) -> list[Any]:
+    if isinstance(asked, str):
+        return [text.strip() for text in asked.split(",")] if axes > 1 else [asked]
+    return list(asked) if isinstance(asked, list | tuple) else [asked]
+
+
+def _level(axis: Axis, asked: Any) -> int:
+    """The place of a value, given as such or as it is printed."""
     if asked is None:
         return 0
     names = [str(level) for level in axis.levels]
-    if asked not in names:
-        raise UsageError(f"--baseline {asked}: no such {axis.name}; there are {', '.join(names)}")
-    return names.index(asked)
+    if str(asked) not in names:
+        raise UsageError(f"baseline={asked}: no such {axis.name}; there are {', '.join(names)}")
+    return names.index(str(asked))
 
 
 def _with_ratios(sides: pd.DataFrame, used: pd.DataFrame, base: int) -> pd.DataFrame:
@@ -149,7 +205,20 @@ def _with_ratios(sides: pd.DataFrame, used: pd.DataFrame, base: int) -> pd.DataF
     sides["ratio"] = (rate / sides["pair"].map(of_base)).where(sides["comparable"])
     sides["ratio_low"] = sides["ratio_high"] = np.nan
     _add_intervals(sides, used, base)
+    sides["quotable"] = _quotable(sides)
     return sides
+
+
+def _quotable(sides: pd.DataFrame) -> pd.Series[Any]:
+    """Whether a ratio may be passed on: null where there is none. Noise on either side needs repeats to judge it."""
+    quick = sides["quality"].ne("full")
+    noisy = sides["warnings"].str.contains(_NOISE)
+    base = sides["baseline"] & sides["comparable"]
+    of_base = pd.DataFrame({"quick": quick, "noisy": noisy})[base].set_index(sides.loc[base, "pair"])
+    doubtful = quick | sides["pair"].map(of_base["quick"]).eq(True)
+    unsure = (noisy | sides["pair"].map(of_base["noisy"]).eq(True)) & sides["ratio_low"].isna()
+    told: pd.Series[Any] = (~(doubtful | unsure)).astype("boolean").where(sides["ratio"].notna() & ~sides["baseline"])
+    return told
 
 
 def _add_intervals(sides: pd.DataFrame, used: pd.DataFrame, base: int) -> None:
@@ -176,5 +245,11 @@ def _laid_out(sides: pd.DataFrame, axes: Sequence[Axis], base: int) -> pd.DataFr
     figures = ordered[list(FIGURES)].astype("Float64")
     ended = ordered[[name for name in _ENDED if name not in values]]
     parts = [ordered[["work", "pair"]], pd.DataFrame(values), ordered[["baseline"]], ended, figures]
-    laid_out: pd.DataFrame = pd.concat(parts, axis=1)
-    return laid_out
+    laid_out: pd.DataFrame = pd.concat([*parts, ordered[["quotable"]]], axis=1)
+    typed: pd.DataFrame = laid_out.astype(dict.fromkeys(_words(laid_out), "string"))
+    return typed
+
+
+def _words(frame: pd.DataFrame) -> list[Any]:
+    """The columns of text, which came by different ways."""
+    return [name for name in frame if pd.api.types.infer_dtype(frame[name], skipna=True) in ("string", "empty")]

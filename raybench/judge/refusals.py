@@ -11,6 +11,7 @@ import pandas as pd
 from raybench.errors import ComparisonError
 from raybench.judge.axes import Axis, ParsedConfigs, left_out_of_pairs, varied
 from raybench.judge.sides import SIDE
+from raybench.judge.varying import NothingVaries, varying_axes
 from raybench.results.configs import NOT_WORK, flattened, within
 
 _TRIED: Final = 40          # configs of each side that are searched for the nearest two
@@ -18,18 +19,14 @@ _SHOWN: Final = 6
 _SAME_MACHINES: Final = ("cluster", "device_kind", "gpu_model")
 
 
-def refuse_single_value(axes: Sequence[Axis], rows: pd.DataFrame) -> None:
-    """There must be something to compare with."""
+def refuse_single_value(axes: Sequence[Axis], rows: pd.DataFrame, parsed_configs: ParsedConfigs) -> None:
+    """There must be something to compare with. Raises NothingVaries, which says what there is."""
     if rows["value"].nunique() > 1:
         return
     names = ",".join(axis.name for axis in axes)
     only = ", ".join(str(axis.levels[0]) for axis in axes if axis.levels) or "none"
-    varying = [
-        name for name in ("cluster", "num_workers", "precision", "source", "model", "micro_batch", "seq_len")
-        if name in rows and rows[name].nunique() > 1
-    ]  # fmt: skip
-    hint = f"; what varies is {', '.join(varying)}: try --by {varying[0]}" if varying else ""
-    raise ComparisonError(f"all rows have the same {names} ({only}), so there is nothing to compare with{hint}")
+    varying = [name for name in varying_axes(rows, parsed_configs.configs) if name not in names.split(",")]
+    raise NothingVaries(f"all rows have the same {names} ({only}), so there is nothing to compare with", varying)
 
 
 def refuse_nothing_in_common(axes: Sequence[Axis], rows: pd.DataFrame, parsed_configs: ParsedConfigs) -> None:
@@ -37,10 +34,22 @@ def refuse_nothing_in_common(axes: Sequence[Axis], rows: pd.DataFrame, parsed_co
     if (rows.groupby("pair", sort=False)["value"].nunique() > 1).any():
         return
     names = ",".join(axis.name for axis in axes)
+    _refuse_models_of_different_workloads(axes, rows, parsed_configs)
     differing = _nearest(rows, parsed_configs, varied(axes))
     raise ComparisonError(
         f"nothing in common: no work was run with two values of {names}; the nearest two also differ in {differing}"
     )
+
+
+def _refuse_models_of_different_workloads(
+    axes: Sequence[Axis], rows: pd.DataFrame, parsed_configs: ParsedConfigs
+) -> None:
+    """Settings are no help where the models have none in common."""
+    workload = rows["row"].map(lambda row: parsed_configs.row(row).get("workload"))
+    if "model" not in {axis.name for axis in axes} or (rows["value"].groupby(workload).nunique() > 1).any():
+        return
+    named = ", ".join(sorted({f"{name} {model}" for name, model in zip(workload, rows["model"], strict=True)}))
+    raise ComparisonError(f"the models belong to different workloads ({named}), which have no work in common")
 
 
 def refuse_mixed_work(rows: pd.DataFrame, parsed_configs: ParsedConfigs) -> None:

@@ -42,6 +42,7 @@ def _how_it_ended(rows: pd.DataFrame, used: pd.DataFrame) -> pd.DataFrame:
     of_used = used.groupby(SIDE, sort=False)
     ended["repeats"] = of_used.size().reindex(ended.index, fill_value=0)
     ended.loc[ended["repeats"] > 0, "outcome"] = "ok"
+    ended["quality"] = of_used["quality"].first().reindex(ended.index).fillna(ended["quality"])
     ended["valid"] = of_used["valid"].all().reindex(ended.index, fill_value=False).astype(bool)
     for column in ("invalid_reasons", "warnings"):
         ended[column] = _joined(used, column).reindex(ended.index, fill_value="")

@@ -1,11 +1,12 @@
-"""What a comparison puts against what: the line above its table."""
+"""What a comparison puts against what: the line above its table, and what must be known of it below."""
 
 from __future__ import annotations
 
 import pandas as pd
 from rich.text import Text
 
-from raybench.report.tables import axes_of
+from raybench.judge.compare import Comparison
+from raybench.report.tables import axes_of, counted
 from raybench.report.text import literal
 
 
@@ -24,3 +25,18 @@ def compare_text(compared: pd.DataFrame) -> Text:
         f" · baseline: {literal(values)} · ratio of {metric}{interval}",
         "\n",
     )
+
+
+def below_text(comparison: Comparison) -> list[str]:
+    """What a reader must know before passing a ratio on, one line each."""
+    told, weak = [], comparison.weak_scaling
+    if comparison.table["quotable"].eq(False).any():
+        told.append("ratios marked ~ are not safe to quote (noisy, short or quick): raise measure or repeats")
+    if weak is not None:
+        told.append(
+            f"weak scaling: {counted(weak.most, 'worker')} do {weak.batch_ratio:.3g}x the batch of "
+            f"{weak.fewest} in a step"
+        )
+    if comparison.superseded:
+        told.append(f"{counted(comparison.superseded, 'quick row')} left out: the work was measured in full too")
+    return ["", *told] if told else []

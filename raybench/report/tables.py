@@ -102,7 +102,7 @@ def axes_of(compared: pd.DataFrame) -> list[str]:
 
 
 def _named_once(compared: pd.DataFrame) -> list[dict[str, Any]]:
-    repeated = compared["pair"].eq(compared["pair"].shift())
+    repeated = compared["pair"].eq(compared["pair"].shift()).fillna(False)
     shown = compared.assign(shown_work=compared["work"].mask(repeated, ""))
     return [{str(name): value for name, value in row.items()} for row in shown.to_dict("records")]
 
@@ -114,7 +114,8 @@ def _axis_value(value: Any) -> str:
 def _ratio(row: Row) -> str:
     if row["baseline"]:
         return "baseline" if not is_null(row["ratio"]) else NULL
-    return ratio(row["ratio"], row["ratio_low"], row["ratio_high"])
+    told = ratio(row["ratio"], row["ratio_low"], row["ratio_high"])
+    return told if is_null(row["quotable"]) or row["quotable"] else f"~{told} ⚠"
 
 
 def _ratio_style(row: Row) -> str:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 
 from raybench.errors import ComparisonError, UsageError
-from raybench.judge.compare import columns_for, compare
+from raybench.judge.compare import columns_for, compare, side_by_side
+from raybench.judge.varying import NothingVaries
 from raybench.record.trial import Trial
 from raybench.spec.config import Extent, Source
 from raybench.spec.family import ENCDEC
 from raybench.spec.shapes import EncDecShape
 from tests.factories import make_config, make_trial
-from tests.frames import frame_of
+from tests.frames import frame_of, store
 
+MODELS = (("encdec", "3.5m"), ("matmul", "sq1024"))
 GPU = {"device_kind": "cuda", "gpu_model": "NVIDIA H200"}
 
 
@@ -256,8 +259,106 @@ def test_different_work_is_refused_with_what_differs() -> None:
 def test_one_value_is_nothing_to_compare() -> None:
     """What does vary is said."""
     rows = [make_trial(make_config(precision=precision)) for precision in ("fp32", "bf16")]
-    with pytest.raises(ComparisonError, match=r"same cluster .host-a.*--by precision"):
+    with pytest.raises(NothingVaries, match=r"same cluster .host-a.*what varies is precision: compare by=precision"):
         compare(frame_of(*rows))
+
+
+def test_models_of_different_workloads_are_told_as_such() -> None:
+    """A list of all their settings would hide the reason."""
+    rows = [make_trial(make_config(workload=name, model_name=model)) for name, model in MODELS]
+    with pytest.raises(ComparisonError, match=r"different workloads \(encdec 3.5m, matmul sq1024\)"):
+        compare(frame_of(*rows), by="model")
+
+
+def test_an_unknown_axis_is_answered_with_what_varies() -> None:
+    """The batch that follows from the workers is no axis of its own."""
+    rows = [make_trial(make_config(num_workers=n, seed=n)) for n in (1, 2)]
+    with pytest.raises(UsageError, match=r"by=foo: no such axis; what varies is num_workers, seed$"):
+        compare(frame_of(*rows), by="foo")
+
+
+def test_the_baseline_may_be_a_value() -> None:
+    """The number 2 as well as its text, alone or one of two."""
+    rows = [make_trial(make_config(num_workers=n)) for n in (1, 2)]
+    for asked in (2, "2", [2], ("2",)):
+        assert by_value(compare(frame_of(*rows), by="num_workers", baseline=asked), "num_workers", "ratio")[2] == 1.0
+    assert compare(frame_of(*rows), by=["num_workers", "precision"], baseline=[2, "fp32"])["baseline"].sum() == 1
+
+
+@pytest.mark.parametrize(
+    ("warned", "repeats", "quotable"),
+    [
+        ("", 1, [None, True]), ("noisy_steps", 1, [None, False]), ("straggler;short_window", 1, [None, False]),
+        ("straggler", 1, [None, True]), ("noisy_steps", 2, [None, True]),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("noisy", ["a", "b"])
+def test_a_ratio_of_a_noisy_side_is_not_quotable(
+    noisy: str, warned: str, repeats: int, quotable: list[bool | None]
+) -> None:
+    """Whichever side it is; repeats give an interval, which says how noisy."""
+    rows = [
+        make_trial(cluster=name, repeat=repeat, step_ms=50.0 + repeat, warnings=warned if name == noisy else "")
+        for name in "ab" for repeat in range(1, repeats + 1)
+    ]  # fmt: skip
+    assert list(by_value(compare(frame_of(*rows)), "cluster", "quotable").values()) == quotable
+
+
+def test_quick_is_never_pooled_with_full() -> None:
+    """Full alone counts, asked for or not: 160/s, not the mean with the quick 8000/s."""
+    quick = make_trial(make_config(quality="quick", measure=Extent(steps=10)), cluster="a", step_ms=1.0)
+    for allowed in (False, True):
+        found = side_by_side(frame_of(*two_clusters(), quick), allow_quick=allowed)
+        assert by_value(found.table, "cluster", "samples_per_s") == {"a": 160.0, "b": 320.0}
+        assert (by_value(found.table, "cluster", "repeats"), found.superseded) == ({"a": 1, "b": 1}, 1)
+
+
+def test_the_quality_told_is_that_of_the_figures() -> None:
+    """The full attempt failed, so the quick one speaks; its ratio is not quotable."""
+    rows = [make_trial(cluster="a", outcome="timeout"), make_trial(cluster="b")]
+    rows.append(make_trial(make_config(quality="quick"), cluster="a", sweep_order=1))
+    compared = compare(frame_of(*rows), allow_quick=True)
+    assert by_value(compared, "cluster", "quality") == {"a": "quick", "b": "full"}
+    assert by_value(compared, "cluster", "quotable") == {"a": None, "b": False}
+
+
+def test_weak_scaling_is_found() -> None:
+    """Batches of 4 and 16 on 1 and 4 workers; with a fixed global batch there is none."""
+    weak = [make_trial(make_config(num_workers=n)) for n in (4, 1)]
+    strong = [
+        make_trial(make_config(num_workers=n, micro_batch=16 // n, batch_given="global_batch")) for n in (1, 4)
+    ]
+    assert side_by_side(frame_of(*weak), by="num_workers").weak_scaling == (1, 4, 4.0)
+    assert side_by_side(frame_of(*strong), by="num_workers").weak_scaling is None
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (pd.DataFrame(), "no whole rows of raybench.load: without cluster, outcome, valid and"),
+        ({"a": 1}, "takes rows of raybench.load or a folder of results, not dict"),
+        (frame_of(make_trial()).head(0), "no rows to compare"),
+        (frame_of(make_trial()).drop(columns="config"), "no whole rows of raybench.load: without config$"),
+    ],
+)
+def test_what_holds_no_rows_is_told(given: Any, message: str) -> None:
+    """In one line, where pandas would name a key."""
+    with pytest.raises(UsageError, match=message):
+        compare(given)
+
+
+def test_a_folder_is_as_good_as_its_rows(tmp_path: Path) -> None:
+    """`raybench.compare("results")`."""
+    store(tmp_path, *two_clusters())
+    for given in (tmp_path, str(tmp_path)):
+        assert by_value(compare(given), "cluster", "ratio") == {"a": 1.0, "b": 2.0}
+
+
+def test_words_have_one_type() -> None:
+    """Whatever way a column came."""
+    compared = compare(frame_of(*two_clusters(gpu_model=None)))
+    words = ["work", "pair", "cluster", "outcome", "invalid_reasons", "warnings", "quality", "device_kind", "gpu_model"]
+    assert {str(compared[name].dtype) for name in words} == {"string"}
 
 
 def test_one_value_must_be_one_work() -> None:
@@ -275,7 +376,7 @@ def test_one_value_must_be_one_work() -> None:
         ({"by": "precison"}, 'no such axis; did you mean "precision"'),
         ({"by": "cluster,cluster"}, "each axis once"),
         ({"by": ""}, "each axis once"),
-        ({"baseline": "c"}, "no such cluster; there are a, b"),
+        ({"baseline": "c"}, "baseline=c: no such cluster; there are a, b"),
         ({"by": "cluster,precision", "baseline": "a"}, "one value for each of cluster, precision"),
     ],
 )
