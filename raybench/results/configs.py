@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from raybench.spec.config import NEVER_IN_KEY, NOT_IN_KEY, NOT_IN_WORK_KEY, pairing_key
+from raybench.spec.presets import CUSTOM, changed_from_preset
+from raybench.spec.shapes import EncDecShape, MatmulShape
 
 __all__ = [
     "NOT_KEYED", "NOT_WORK", "config_label", "derived_batch_number", "distinct_labels", "flattened", "pairing_key",
@@ -23,6 +25,10 @@ _SAID: Final = frozenset({
     "source.name", "num_workers",
 })  # fmt: skip
 """What a label says already."""
+_SHAPES: Final[Mapping[str, type[EncDecShape] | type[MatmulShape]]] = {"encdec": EncDecShape, "matmul": MatmulShape}
+"""The built-in workloads' shapes."""
+_EXTENT: Final = {"steps": "", "seconds": "s"}
+"""The forms of `warmup` and `measure`, with the sign of their unit; a config has one of them."""
 
 
 def parsed(config: str) -> dict[str, Any]:
@@ -72,6 +78,7 @@ def config_label(config: Mapping[str, Any], without: frozenset[str] = frozenset(
     parts = {
         "workload": config.get("workload"),
         "model": config.get("model_name"),
+        "changed": " ".join(part for part in _changed(config) if not within(f"model.{part.split('=')[0]}", without)),
         "seq_len": config.get("seq_len") and f"s{config['seq_len']}",
         "micro_batch": config.get("micro_batch") and f"b{config['micro_batch']}",
         "grad_accum": accum and accum > 1 and f"a{accum}",
@@ -84,6 +91,17 @@ def config_label(config: Mapping[str, Any], without: frozenset[str] = frozenset(
         "num_workers": f"×{config.get('num_workers')}",
     }
     return " ".join(str(part) for name, part in parts.items() if part and name not in without)
+
+
+def _changed(config: Mapping[str, Any]) -> tuple[str, ...]:
+    """What a custom model changes of a preset. Anybody may have written the row: what is no shape says nothing."""
+    family = _SHAPES.get(str(config.get("workload")))
+    if config.get("model_name") != CUSTOM or family is None:
+        return ()
+    try:
+        return changed_from_preset(family.model_validate(config.get("model")))
+    except ValueError:
+        return ()
 
 
 def distinct_labels(
@@ -101,8 +119,17 @@ def distinct_labels(
         settings = {index: _telling(configs[index], without[index] | ignored | _SAID) for index in members}
         varying = _varying(list(settings.values()))
         for index, values in settings.items():
-            labels[index] += "".join(f" {path.rpartition('.')[2]}={values.get(path)}" for path in varying)
+            labels[index] += "".join(_said(path, values.get(path), varying) for path in varying)
     return labels
+
+
+def _said(path: str, value: Any, varying: Sequence[str]) -> str:
+    """` d_model=256`, ` measure=15`, ` measure=10s`, ` optimizer=sgd`: what is said of one setting."""
+    parent, _, name = path.rpartition(".")
+    if name in _EXTENT:
+        others = {f"{parent}.{other}" for other in _EXTENT} & set(varying) - {path}
+        return "" if value is None and others else f" {parent}={value}{_EXTENT[name] if value is not None else ''}"
+    return f" {parent if name == 'name' else name}={value}"
 
 
 def within(path: str, left_out: frozenset[str]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -48,14 +49,14 @@ def load(
     `latest`: only the latest attempt at each trial, and only its steps and telemetry. Rows of `trials` come in the
     order they started. A file that cannot be read is left out with an `UnreadableFileWarning`, or with `strict` is an
     error. `columns` of `trials` reads only those, and those that tell rows apart, in a fraction of the time. Safe while
-    runs are writing. Raises `StoreError` when there is no row at all.
+    runs are writing. Raises `StoreError` when there is no row at all, `UsageError` for a column that there is not.
     """
     if table not in TABLES:
         raise UsageError(f"no table {table!r}: there are {', '.join(TABLES)}")
     paths = _flat(outs)
     roots = _roots(paths)
     assert columns is None or table == "trials", "columns are chosen of trials only"
-    names = None if columns is None else [*REQUIRED["trials"], *columns]
+    names = None if columns is None else [*REQUIRED["trials"], *_known(columns)]
     trials = _read(roots, "trials", strict, names)
     if trials.empty:
         raise StoreError(f"no raybench results under {', '.join(map(str, paths))}")
@@ -68,6 +69,17 @@ def load(
         rows = rows[rows["trial_uid"].isin(trials["trial_uid"])] if "trial_uid" in rows else rows
     numbered: pd.DataFrame = rows.reset_index(drop=True)
     return numbered
+
+
+def _known(columns: Sequence[str]) -> Sequence[str]:
+    """The columns, each of which must be one of `trials`."""
+    known = readable_schema("trials").names
+    for name in [columns] if isinstance(columns, str) else columns:
+        if name not in known:
+            near = difflib.get_close_matches(str(name), known, n=1)
+            hint = f'; did you mean "{near[0]}"?' if near else "; `raybench schema --columns` lists them"
+            raise UsageError(f"columns: trials have no column {name!r}{hint}")
+    return [columns] if isinstance(columns, str) else columns
 
 
 def load_steps(outs: str | Path | Sequence[str | Path], trial_uid: str) -> pd.DataFrame:

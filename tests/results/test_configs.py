@@ -15,8 +15,8 @@ from raybench.results.configs import (
     parsed,
     value_at,
 )
-from raybench.spec.config import Source
-from raybench.spec.family import MATMUL
+from raybench.spec.config import Extent, Source
+from raybench.spec.family import ENCDEC, MATMUL
 from tests.factories import make_config
 
 MATMUL_ONLY: dict[str, Any] = {
@@ -26,6 +26,7 @@ MATMUL_ONLY: dict[str, Any] = {
 }  # fmt: skip
 CHANGES: list[dict[str, Any]] = [
     {}, {"precision": "bf16", "num_workers": 8}, {"grad_accum": 4}, {"phase": "forward"}, {"compile": "default"},
+    {"model_name": "custom", "model": ENCDEC.presets["3.5m"].model_copy(update={"d_model": 256})},
     {"strategy": "none", "num_workers": 1}, {"source": Source(name="shards")}, MATMUL_ONLY,
 ]  # fmt: skip
 
@@ -53,6 +54,26 @@ def test_rows_that_share_a_label_are_told_apart_by_what_differs() -> None:
         "encdec 3.5m s64 b4 fp32 device ×2 seed=1",
         "encdec 3.5m s64 b4 bf16 device ×2",
     ]
+
+
+def test_lengths_are_told_by_their_own_names() -> None:
+    """Steps of what, and seconds as such; never `steps=15 steps=3`."""
+    lengths = [(3, Extent(steps=15)), (5, Extent(steps=30)), (5, Extent(seconds=10.0))]
+    configs = [parsed(make_config(warmup=Extent(steps=w), measure=m).canonical()) for w, m in lengths]
+    labels = distinct_labels(configs, [frozenset()] * 3, frozenset())
+    told = [label.removeprefix("encdec 3.5m s64 b4 fp32 device ×2 ") for label in labels]
+    assert [sorted(text.split()) for text in told] == [
+        ["measure=15", "warmup=3"], ["measure=30", "warmup=5"], ["measure=10.0s", "warmup=5"],
+    ]  # fmt: skip
+
+
+def test_a_custom_model_is_told_by_what_it_changes() -> None:
+    """Less what is compared along; a row that holds no shape is only custom."""
+    shape = ENCDEC.presets["3.5m"].model_copy(update={"d_model": 256, "dropout": 0.5})
+    config = parsed(make_config(model_name="custom", model=shape).canonical())
+    assert config_label(config) == "encdec custom d_model=256 dropout=0.5 s64 b4 fp32 device ×2"
+    assert config_label(config, frozenset({"model.d_model"})) == "encdec custom dropout=0.5 s64 b4 fp32 device ×2"
+    assert config_label({**config, "model": "large"}) == "encdec custom s64 b4 fp32 device ×2"
 
 
 @pytest.mark.parametrize(
