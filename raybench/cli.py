@@ -100,7 +100,10 @@ def run(
     """Run what a sweep plans and is not done yet; every attempt becomes one row."""
     named = dict(_pair(tag) for tag in tags)
     if dry_run:
+        from raybench.report.output import print_parts
+
         plan(sweep, overrides=overrides, only=only, quick=quick)
+        print_parts("", f"a run would put its results in {out}; nothing was started")
         return
     from raybench.cluster.quiet import kept_stdout
     from raybench.cluster.run import run_sweep
@@ -130,6 +133,7 @@ def plan(
     """Say what a sweep would run, with sizes and memory; starts nothing."""
     from raybench.report.output import print_left, print_parts, print_rows, stdout_width
     from raybench.report.plan_text import plan_text
+    from raybench.report.short_id import short_ids
     from raybench.report.tables import plan_table
     from raybench.spec.plan import plan as plan_sweep
     from raybench.spec.reader import read_sweep
@@ -143,7 +147,9 @@ def plan(
     if as_json:
         print_rows(rows)
         return
-    print_parts(*plan_text(planned, machine), plan_table(list(rows), stdout_width()))
+    ids = short_ids(trial.trial_id for trial in planned.trials)
+    named = [row | {"short_id": ids[row["trial_id"]]} for row in rows]
+    print_parts(*plan_text(planned, machine), plan_table(named, stdout_width()))
     print_left(len(planned.trials) - len(shown))
 
 
@@ -155,6 +161,7 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Show results, one line a trial, or everything about one."""
+    from raybench.report.legend import legend
     from raybench.report.output import TABLE_ROWS, print_frame, print_left, print_parts, stdout_width
     from raybench.report.tables import trial_table
 
@@ -166,7 +173,7 @@ def show(
         print_frame(frame)
         return
     shown = frame if every else frame.head(TABLE_ROWS)
-    print_parts(trial_table(shown, stdout_width()))
+    print_parts(trial_table(shown, stdout_width(), frame["trial_id"]), *legend(shown.to_dict("records")))
     print_left(len(frame) - len(shown))
 
 

@@ -115,9 +115,36 @@ def test_plan_tells_size_and_shows_20_rows(sweep: str) -> None:
 
 
 def test_dry_run_is_plan(sweep: str) -> None:
-    """The same words, and nothing is run."""
+    """The same words and where results would go; nothing is run."""
     args = [sweep, "--set", "precision=bf16", "--only", "seed=3", "--quick"]
-    assert run("run", *args, "--dry-run").stdout == run("plan", *args).stdout != ""
+    planned = run("plan", *args).stdout
+    assert planned != ""
+    assert run("run", *args, "--dry-run", "--out", "there").stdout == (
+        f"{planned}\na run would put its results in there; nothing was started\n"
+    )
+
+
+def test_the_id_of_the_plan_selects_its_trial(sweep: str) -> None:
+    """As `plan` prints it, `--only trial_id=` takes it."""
+    (line,) = [line for line in run("plan", sweep, "--only", "seed=3", "--only", "precision=bf16").stdout.splitlines()
+               if "encdec" in line]  # fmt: skip
+    again = run("plan", sweep, "--only", f"trial_id={line.split()[1]}", "--json").stdout.splitlines()
+    assert [json.loads(row)["config"]["seed"] for row in again] == [3]
+
+
+def test_the_id_of_show_finds_its_trial(out: str) -> None:
+    """As `show` prints it, `show --trial` takes it."""
+    (line,) = [line for line in run("show", out).stdout.splitlines() if "timeout" in line]
+    assert "made up: timeout" in run("show", out, "--trial", line.split()[0]).stdout
+
+
+def test_planned_lengths_are_numbers(sweep: str) -> None:
+    """Steps as such, seconds as a sweep writes them."""
+    asked = ["plan", sweep, "--set", "warmup=3", "--set", "measure={seconds: 10}"]
+    row = json.loads(run(*asked, "--json").stdout.splitlines()[0])
+    assert (row["warmup"], row["measure"]) == (3, {"seconds": 10.0})
+    shown = run(*asked).stdout
+    assert "3 + 10 s" in shown
 
 
 def test_plan_resolves_auto_against_this_machine(sweep: str, monkeypatch: pytest.MonkeyPatch) -> None:

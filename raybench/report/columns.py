@@ -30,7 +30,8 @@ class Shown:
 
     `priority` `ALWAYS` never goes; where a table is too wide the highest goes first. A column of words may say with
     `least` to how many characters its cells may be shortened instead. `style` colours a cell by its row. A column of
-    which every cell is empty is left out; `if_varied`: one whose cells are all equal, too.
+    which every cell is empty is left out; `if_varied`: one whose cells are all equal, too. `spare` ones go where even
+    shortened words do not fit: no cell is cut by the terminal. `wraps`: its words go on below instead.
     """
 
     header: str
@@ -42,6 +43,8 @@ class Shown:
     of_row: bool = False
     if_varied: bool = False
     least: int | None = None
+    spare: bool = False
+    wraps: bool = False
 
     def text(self, row: Row) -> str:
         """The cell of a row."""
@@ -54,11 +57,12 @@ class Filled:
 
     column: Shown
     cells: tuple[str, ...]
+    wrapped_to: int | None = None
 
     @property
     def width(self) -> int:
         """Terminal cells it takes."""
-        return max(map(cell_len, (self.column.header, *self.cells)))
+        return self.wrapped_to or max(map(cell_len, (self.column.header, *self.cells)))
 
     @property
     def shortest(self) -> int:
@@ -68,10 +72,12 @@ class Filled:
     @property
     def wanted(self) -> int:
         """Terminal cells that other columns make room for: what must stay should also stay whole."""
-        return self.width if self.column.priority == ALWAYS else self.shortest
+        return self.width if self.column.priority == ALWAYS and not self.column.wraps else self.shortest
 
     def shortened_by(self, cells: int) -> Filled:
         """The same in fewer terminal cells."""
+        if self.column.wraps:
+            return replace(self, wrapped_to=self.width - cells)
         return replace(self, cells=tuple(shortened(text, self.width - cells) for text in self.cells))
 
     @property
@@ -85,13 +91,19 @@ class Filled:
 
 def table(columns: Sequence[Shown], rows: Sequence[Row], width: int) -> Table:
     """The rows as a rich table of at most `width` cells: words are shortened, then columns go; no figure is cut."""
-    fitting = fit([Filled(column, tuple(column.text(row) for row in rows)) for column in columns], width)
+    fitting = fit(filled_with(columns, rows), width)
     drawn = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, GAP - 1, 0, 0), show_edge=False, header_style="bold")
     for filled in fitting:
-        drawn.add_column(Text(filled.column.header), justify=filled.column.align, no_wrap=True, width=filled.width)
+        shown = filled.column
+        drawn.add_column(Text(shown.header), justify=shown.align, no_wrap=not shown.wraps, width=filled.width)
     for index, row in enumerate(rows):
         drawn.add_row(*(_cell(filled, index, row) for filled in fitting))
     return drawn
+
+
+def filled_with(columns: Iterable[Shown], rows: Sequence[Row]) -> list[Filled]:
+    """The columns with their cells."""
+    return [Filled(column, tuple(column.text(row) for row in rows)) for column in columns]
 
 
 def fit(filled: Iterable[Filled], width: int) -> list[Filled]:
@@ -102,6 +114,11 @@ def fit(filled: Iterable[Filled], width: int) -> list[Filled]:
         if last.column.priority == ALWAYS:
             break
         kept.remove(last)
+    while sum(column.shortest + GAP for column in kept) - GAP > width:
+        spare = [column for column in kept if column.column.spare]
+        if not spare:
+            break
+        kept.remove(spare[-1])
     return _shortened(kept, width)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from raybench.record.run import RunClosed
+from raybench.report.legend import legend
 from raybench.report.output import TABLE_ROWS, print_left, print_parts, stdout_width
 from raybench.report.run_lines import next_line, varying_axis, why_line
 from raybench.report.tables import trial_rows, trial_table
@@ -17,7 +18,8 @@ def print_run_end(closed: RunClosed) -> None:
         print_parts(next_line(closed, None))
         return
     rows = _planned_rows(closed)
-    print_parts("", trial_table(rows.head(TABLE_ROWS), stdout_width()))
+    print_parts("", trial_table(rows.head(TABLE_ROWS), stdout_width(), rows["trial_id"]))
+    print_parts(*legend(rows.head(TABLE_ROWS).to_dict("records")))
     print_left(len(rows) - TABLE_ROWS, f"raybench show {closed.out} --all")
     failed = [str(row["short_id"]) for row in trial_rows(rows) if row["outcome"] != "ok"]
     print_parts("", *([why_line(closed, failed)] if failed else []), next_line(closed, varying_axis(rows)))

@@ -36,6 +36,11 @@ def mark(row: Mapping[str, Any]) -> str:
     return " ".join([*told, *(["⚠"] if names(row.get("warnings")) else [])])
 
 
+def marked_outcome(row: Mapping[str, Any]) -> str:
+    """`ok ⚠`: the outcome for a table without room for notes."""
+    return f"{told_outcome(row)} {mark(row)}".rstrip()
+
+
 def notes(row: Mapping[str, Any], error_width: int = _NOTE_WIDTH) -> str:
     """What a reader must know beside the outcome: quality, reasons, warnings, both ends of the error."""
     told = [row["quality"]] if row.get("quality", "full") != "full" else []

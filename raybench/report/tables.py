@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from rich.table import Table
 
-from raybench.report.columns import Row, Shown, table
+from raybench.report.columns import Row, Shown, filled_with, fit, table
 from raybench.report.numbers import count, gib, giga, is_null, percent, ratio, significant, spread, three
-from raybench.report.status import notes, outcome_style, told_outcome
+from raybench.report.short_id import short_ids
+from raybench.report.status import marked_outcome, notes, outcome_style, told_outcome
 from raybench.report.text import GROUP, NULL
 from raybench.results.configs import NOT_KEYED, distinct_labels, parsed
 
 if TYPE_CHECKING:
     import pandas as pd  # `plan` and `workloads` print tables too, and need no pandas
 
-SHORT_ID: Final = 8      # characters of `trial_uid`: enough to find a row by
+_NOTES: Final = "notes"
 _LEFT: Final[Mapping[str, Any]] = {"align": "left"}
 
 
@@ -43,9 +45,9 @@ _MEMORY: Final = (
 
 def _trial_columns(per: str) -> tuple[Shown, ...]:
     return (
-        Shown("id", "short_id", **_LEFT, style=lambda row: "dim"),
-        Shown("cluster", "cluster", **_LEFT, priority=1, if_varied=True),
-        Shown("sweep", "sweep", **_LEFT, priority=2, if_varied=True),
+        Shown("id", "short_id", **_LEFT, spare=True, style=lambda row: "dim"),
+        Shown("cluster", "cluster", **_LEFT, least=6, spare=True, if_varied=True),
+        Shown("sweep", "sweep", **_LEFT, least=6, spare=True, if_varied=True),
         Shown("trial", "label", **_LEFT, least=12),
         Shown("repeat", "repeat", count, priority=2, if_varied=True),
         Shown("samples/s", "samples_per_s", significant, style=lambda row: "bold"),
@@ -55,42 +57,53 @@ def _trial_columns(per: str) -> tuple[Shown, ...]:
         *_MEMORY,
         Shown("overhead s", "overhead_s", three, priority=8),
         Shown("outcome", "", told_outcome, **_LEFT, of_row=True, style=outcome_style),
-        Shown("notes", "", notes, **_LEFT, of_row=True, priority=2, least=15, style=lambda row: "yellow"),
+        Shown(_NOTES, "", notes, **_LEFT, of_row=True, priority=2, least=15, style=lambda row: "yellow"),
     )
 
 
-def trial_rows(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """The rows of `load`, each with `label` and `short_id`."""
+def trial_rows(frame: pd.DataFrame, among: Iterable[str] | None = None) -> list[dict[str, Any]]:
+    """The rows of `load`, each with `label` and `short_id`, which is unique among the ids in `among` (the rows')."""
     texts = [str(text) for text in frame["config"].unique()]
     configs = [parsed(text) for text in texts]
     nothing = frozenset[str]()
     labels = dict(zip(texts, distinct_labels(configs, [nothing] * len(texts), NOT_KEYED | {"quality"}), strict=True))
-    rows = frame.to_dict("records")
+    ids = short_ids(map(str, frame["trial_id"] if among is None else among))
     return [
         {str(name): value for name, value in row.items()}
-        | {"label": labels[row["config"]], "short_id": str(row["trial_uid"])[:SHORT_ID]}
-        for row in rows
+        | {"label": labels[row["config"]], "short_id": ids[row["trial_id"]]}
+        for row in frame.to_dict("records")
     ]
 
 
-def trial_table(frame: pd.DataFrame, width: int) -> Table:
-    """One line a row of `load`."""
-    return table(_trial_columns(_per(frame["device_kind"])), trial_rows(frame), width)
+def trial_table(frame: pd.DataFrame, width: int, among: Iterable[str] | None = None) -> Table:
+    """One line a row of `load`. Ids are unique among those in `among`."""
+    columns, rows = _trial_columns(_per(frame["device_kind"])), trial_rows(frame, among)
+    if _notes_fit(columns, rows, width):
+        return table(columns, rows, width)
+    marked = [replace(column, show=marked_outcome) if column.header == "outcome" else column for column in columns]
+    return table([column for column in marked if column.header != _NOTES], rows, width)
+
+
+def _notes_fit(columns: Sequence[Shown], rows: Sequence[Row], width: int) -> bool:
+    """Whether what must be known beside the outcome has a column, or there is nothing."""
+    return any(filled.column.header == _NOTES for filled in fit(filled_with(columns, rows), width)) or not any(
+        notes(row) for row in rows
+    )
 
 
 def compare_table(compared: pd.DataFrame, width: int) -> Table:
     """The result of `judge.compare`: works one under the other, each named once."""
     axes = axes_of(compared)
     columns = (
-        Shown("work", "shown_work", **_LEFT, least=12),
+        Shown("work", "shown_work", **_LEFT, least=8),
         *([] if "cluster" in axes else [Shown("cluster", "cluster", **_LEFT, priority=1, if_varied=True)]),
         *(Shown(axis, axis, _axis_value, **_LEFT) for axis in axes),
-        Shown("samples/s", "samples_per_s", significant),
+        Shown("samples/s", "samples_per_s", significant, spare=True),
         *_speed_columns(_per(compared["device_kind"])),
         *_MEMORY,
         Shown("repeats", "repeats", lambda repeats: count(repeats or None), priority=5, if_varied=True),
         Shown("ratio", "", _ratio, of_row=True, style=_ratio_style),
-        Shown("notes", "", _compare_notes, **_LEFT, of_row=True, priority=1, least=10, style=lambda row: "yellow"),
+        Shown(_NOTES, "", _compare_notes, **_LEFT, of_row=True, priority=1, least=10, style=lambda row: "yellow"),
     )
     return table(columns, _named_once(compared), width)
 
@@ -132,29 +145,36 @@ def _compare_notes(row: Row) -> str:
     return ", ".join([*told, *filter(None, [notes(row)])])
 
 
+def _steps(row: Row) -> str:
+    """`5 + 20`: warm-up and measured steps, or seconds."""
+    extents = (row["warmup"], row["measure"])
+    return " + ".join(f"{of['seconds']:g} s" if isinstance(of, Mapping) else str(of) for of in extents)
+
+
 _PLAN: Final = (
     Shown("#", "position", count),
+    Shown("id", "short_id", **_LEFT, spare=True, style=lambda row: "dim"),
     Shown("trial", "label", **_LEFT, least=12),
     Shown("repeat", "repeat", count, if_varied=True),
     Shown("workers", "num_workers", count, priority=1),
     Shown("parameters", "parameters", count, priority=2),
     Shown("GFLOP/step", "model_flops_per_step", giga, priority=3),
-    Shown("steps", "steps", priority=4),
+    Shown("steps", "", _steps, of_row=True, priority=4),
     Shown("memory GiB/worker", "memory_bytes", gib, priority=1),
 )
 
 
 def plan_table(rows: Sequence[Row], width: int) -> Table:
-    """Planned trials, as `workloads.planned` describes them."""
+    """Planned trials, as `workloads.describe` tells them, each with a `short_id`."""
     return table(_PLAN, rows, width)
 
 
 _WORKLOADS: Final = (
     Shown("workload", "workload", **_LEFT),
     Shown("preset", "preset", **_LEFT),
-    Shown("shape", "shape", **_LEFT, priority=2, least=20),
-    Shown("parameters", "parameters", count),
-    Shown("GFLOP/sample", "flops_per_sample", giga),
+    Shown("shape", "shape", **_LEFT, priority=2, least=30, wraps=True),
+    Shown("parameters", "parameters", count, spare=True),
+    Shown("GFLOP/sample", "flops_per_sample", giga, spare=True),
     Shown("at seq_len", "seq_len", count, priority=3),
     Shown("phase", "phase", priority=4),
     Shown("from", "origin", **_LEFT, priority=1),
@@ -169,11 +189,11 @@ def workload_table(rows: Sequence[Row], width: int) -> Table:
 _COLUMNS: Final = (
     Shown("table", "table", **_LEFT),
     Shown("column", "name", **_LEFT, style=lambda row: "bold"),
-    Shown("type", "kind", **_LEFT),
-    Shown("unit", "unit", **_LEFT),
+    Shown("type", "kind", **_LEFT, priority=3),
+    Shown("unit", "unit", **_LEFT, priority=4),
     Shown("null", "null", **_LEFT, priority=1),
     Shown("over ranks", "over_ranks", **_LEFT, priority=2),
-    Shown("meaning", "meaning", **_LEFT, least=40),
+    Shown("meaning", "meaning", **_LEFT, least=20, wraps=True),
 )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from raybench.measure.counts import Counts
-from raybench.spec.config import TrialConfig
+from raybench.spec.config import Extent, TrialConfig
 from raybench.spec.expand import expand
 from raybench.spec.reader import sweep_from_bytes
 from raybench.spec.trial import PlannedTrial
@@ -25,15 +25,16 @@ def planned_row(trial: PlannedTrial) -> dict[str, Any]:
         "repeat": trial.repeat,
         "label": config.label(),
         "num_workers": config.num_workers,
-        "steps": f"{_extent(config.warmup.steps, config.warmup.seconds)} + "
-        f"{_extent(config.measure.steps, config.measure.seconds)}",
+        "warmup": _extent(config.warmup),
+        "measure": _extent(config.measure),
         **_counted(counts),
         "config": config.model_dump(mode="json"),
     }
 
 
-def _extent(steps: int | None, seconds: float | None) -> str:
-    return str(steps) if steps is not None else f"{seconds:g} s"
+def _extent(extent: Extent) -> int | dict[str, float | None]:
+    """Steps, or seconds as a sweep writes them: `{"seconds": 10.0}`."""
+    return extent.steps if extent.steps is not None else {"seconds": extent.seconds}
 
 
 def _counted(counts: Counts) -> dict[str, Any]:

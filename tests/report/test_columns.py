@@ -58,3 +58,19 @@ def test_the_least_important_column_goes_first() -> None:
     """At 34 the steps (priority 2) make room for the remark (priority 1); at 22 that is gone too."""
     assert drawn(34).splitlines()[2] == "first of two  123_456  a rather l…"
     assert drawn(22).splitlines()[2] == "first of two  123_456"
+
+
+def test_columns_that_can_be_spared_go_where_nothing_else_helps() -> None:
+    """6 for the shortest name, 7 for the speed and a gap are 15: at 16 the spare column has gone, at 30 it is there."""
+    columns = (Shown("name", "name", least=6), Shown("speed", "speed", count, spare=True), Shown("steps", "steps"))
+    for width, headers in ((30, 3), (16, 2)):
+        assert len(table(columns, ROWS, width).columns) == headers
+
+
+def test_words_that_wrap_are_all_there() -> None:
+    """On several lines, none of them longer than the table."""
+    drawn_to = io.StringIO()
+    columns = (Shown("name", "name", align="left"), Shown("note", "note", align="left", least=8, wraps=True))
+    Console(file=drawn_to, width=24).print(table(columns, ROWS, 24))
+    words = drawn_to.getvalue().split()
+    assert [word for word in words if word in ("a", "rather", "long", "remark")] == ["a", "rather", "long", "remark"]
