@@ -5,13 +5,15 @@ Only typer is imported at the top, so that `--help` and shell completion answer 
 
 from __future__ import annotations
 
+import re
 import sys
 import warnings
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from raybench.errors import RaybenchError, SweepError, UsageError
 from raybench.version import __version__
@@ -45,13 +47,57 @@ def _utc(text: str) -> datetime:
     return found.astimezone(timezone.utc) if found.tzinfo else found.replace(tzinfo=timezone.utc)
 
 
-Sweep = Annotated[str, typer.Argument(metavar="SWEEP", help="A sweep file, or the name of a shipped one: `quick`.")]
+class PlainCommand(TyperCommand):
+    """A command whose usage line names its arguments as the rest of its page does: `SWEEP`, not `{SWEEP}`."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """The pieces of the usage line."""
+        pieces = super().collect_usage_pieces(ctx)
+        return [re.sub(r"^\{(\w+)(\.*)\}\.*$", r"\1\2", piece) for piece in pieces]
+
+
+def _sweep_names(incomplete: str) -> list[str]:
+    """Shipped sweeps, for completion; where none fits the shell completes files."""
+    from raybench.spec.reader import shipped_sweeps
+
+    return [name for name in shipped_sweeps() if name.startswith(incomplete)]
+
+
+def _outcome_names(incomplete: str) -> list[str]:
+    """The outcome that is being typed, behind those that stand already: `timeout,oom_c`."""
+    from raybench.record.trial import OUTCOMES
+
+    before, comma, last = incomplete.rpartition(",")
+    return [f"{before}{comma}{name}" for name in OUTCOMES if name.startswith(last) and name != "ok"]
+
+
+def _flag(*names: str, help: str) -> Any:
+    """An option without a value, and so without the type of one."""
+    return typer.Option(*names, help=help, metavar="")
+
+
+Sweep = Annotated[
+    str,
+    typer.Argument(
+        metavar="SWEEP", help="A sweep file, or the name of a shipped one: `quick`.", autocompletion=_sweep_names
+    ),
+]
 Outs = Annotated[list[Path], typer.Argument(help="Folders of results.", metavar="OUT...")]
-Json = Annotated[bool, typer.Option("--json", help="One JSON object a line instead of a table.")]
-All = Annotated[bool, typer.Option("--all", help="Every row, however many.")]
-Sets = Annotated[list[str], typer.Option("--set", metavar="A.B=C", help="Set a key of base; a list makes it an axis.")]
-Only = Annotated[list[str], typer.Option("--only", metavar="KEY=VALUE", help="Only the trials that match.")]
-Quick = Annotated[bool, typer.Option("--quick", help="Fewer steps: a first look, never mixed with full runs.")]
+Json = Annotated[bool, _flag("--json", help="One JSON object a line instead of a table.")]
+All = Annotated[bool, _flag("--all", help="Every row, however many.")]
+Sets = Annotated[
+    list[str],
+    typer.Option(
+        "--set",
+        metavar="A.B=C",
+        help="Set a key of base: model.dropout=0.0; a list makes it an axis: precision=\\[fp32,bf16].",
+    ),
+]
+Only = Annotated[
+    list[str],
+    typer.Option("--only", metavar="KEY=VALUE", help="Only the trials that match: precision=bf16,num_workers=2."),
+]
+Quick = Annotated[bool, _flag("--quick", help="Fewer steps: a first look, never mixed with full runs.")]
 
 
 def main() -> None:
@@ -76,26 +122,40 @@ def _options(
     pass
 
 
-@app.command()
+@app.command(cls=PlainCommand)
 def run(
     sweep: Sweep,
-    out: Annotated[str, typer.Option(help="Folder of results; what it holds already is not run again.")] = "results",
-    local: Annotated[bool, typer.Option("--local", help="Start a private Ray on this machine.")] = False,
-    address: Annotated[str | None, typer.Option(help="Join the Ray at this address.")] = None,
-    cluster: Annotated[str | None, typer.Option(help="Name of the cluster in the results.")] = None,
+    out: Annotated[
+        str, typer.Option(metavar="OUT", help="Folder of results; what it holds already is not run again.")
+    ] = "results",
+    local: Annotated[bool, _flag("--local", help="Start a private Ray on this machine.")] = False,
+    address: Annotated[str | None, typer.Option(metavar="HOST:PORT", help="Join the Ray there.")] = None,
+    cluster: Annotated[str | None, typer.Option(metavar="NAME", help="Name of the cluster in the results.")] = None,
     overrides: Sets = [],  # noqa: B006  # typer reads the default and never changes it; the same below
     only: Only = [],  # noqa: B006
     quick: Quick = False,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Run everything again.")] = False,
+    fresh: Annotated[bool, _flag("--fresh", help="Run everything again.")] = False,
     newer_than: Annotated[
-        datetime | None, typer.Option(parser=_utc, metavar="UTC", help="Only later rows are done.")
+        datetime | None, typer.Option(parser=_utc, metavar="UTC", help="Only later rows are done: 2026-03-01T12:00Z.")
     ] = None,
-    retry: Annotated[str | None, typer.Option(metavar="OUTCOMES", help="Run these again too; `none`: none.")] = None,
-    accept: Annotated[str | None, typer.Option(metavar="OUTCOMES", help="Outcomes that are no failure.")] = None,
-    tags: Annotated[list[str], typer.Option("--tag", metavar="K=V", help="Kept in every row.")] = [],  # noqa: B006
-    note: Annotated[str | None, typer.Option(help="A sentence kept in every row.")] = None,
-    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Let Ray print too.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would run: the same as `plan`.")] = False,
+    retry: Annotated[
+        str | None,
+        typer.Option(
+            metavar="OUTCOMES",
+            autocompletion=_outcome_names,
+            help="Run these again too: timeout,oom_cuda; `none`: none.",
+        ),
+    ] = None,
+    accept: Annotated[
+        str | None,
+        typer.Option(metavar="OUTCOMES", autocompletion=_outcome_names, help="Outcomes that are no failure: oom_cuda."),
+    ] = None,
+    tags: Annotated[
+        list[str], typer.Option("--tag", metavar="K=V", help="Kept in every row: image=2026-03.")
+    ] = [],  # noqa: B006
+    note: Annotated[str | None, typer.Option(metavar="TEXT", help="A sentence kept in every row.")] = None,
+    verbose: Annotated[bool, _flag("-v", "--verbose", help="Let Ray print too.")] = False,
+    dry_run: Annotated[bool, _flag("--dry-run", help="Only say what would run: the same as `plan`.")] = False,
 ) -> None:
     """Run what a sweep plans and is not done yet; every attempt becomes one row."""
     named = dict(_pair(tag) for tag in tags)
@@ -121,7 +181,7 @@ def run(
     raise typer.Exit(closed.exit_code)
 
 
-@app.command()
+@app.command(cls=PlainCommand)
 def plan(
     sweep: Sweep,
     overrides: Sets = [],  # noqa: B006
@@ -153,10 +213,12 @@ def plan(
     print_left(len(planned.trials) - len(shown))
 
 
-@app.command()
+@app.command(cls=PlainCommand)
 def show(
     outs: Outs,
-    trial: Annotated[str | None, typer.Option(help="Everything about this trial (or a beginning of its id).")] = None,
+    trial: Annotated[
+        str | None, typer.Option(metavar="ID", help="Everything about this trial (or a beginning of its id).")
+    ] = None,
     every: All = False,
     as_json: Json = False,
 ) -> None:
@@ -177,13 +239,17 @@ def show(
     print_left(len(frame) - len(shown))
 
 
-@app.command()
+@app.command(cls=PlainCommand)
 def compare(
     outs: Outs,
-    by: Annotated[str, typer.Option(metavar="cluster|AXIS[,AXIS]", help="What to compare along.")] = "cluster",
-    baseline: Annotated[str | None, typer.Option(metavar="VALUE", help="What the others are put against.")] = None,
-    allow_quick: Annotated[bool, typer.Option("--allow-quick", help="Put quick rows against full ones.")] = False,
-    include_invalid: Annotated[bool, typer.Option("--include-invalid", help="Ratios of invalid rows too.")] = False,
+    by: Annotated[
+        str, typer.Option(metavar="AXIS", help="What to compare along: num_workers, or source,precision.")
+    ] = "cluster",
+    baseline: Annotated[
+        str | None, typer.Option(metavar="VALUE", help="What the others are put against: 1, or device,fp32.")
+    ] = None,
+    allow_quick: Annotated[bool, _flag("--allow-quick", help="Put quick rows against full ones.")] = False,
+    include_invalid: Annotated[bool, _flag("--include-invalid", help="Ratios of invalid rows too.")] = False,
     every: All = False,
     as_json: Json = False,
 ) -> None:
@@ -210,7 +276,7 @@ def compare(
     print_left(len(compared.table) - len(shown))
 
 
-@app.command()
+@app.command(cls=PlainCommand)
 def workloads(as_json: Json = False) -> None:
     """List what can be run: every workload and preset, with parameters and FLOPs."""
     from raybench.report.output import print_parts, print_rows, stdout_width
@@ -223,9 +289,9 @@ def workloads(as_json: Json = False) -> None:
         print_parts(workload_table(list(preset_rows()), stdout_width()))
 
 
-@app.command()
+@app.command(cls=PlainCommand)
 def schema(
-    columns: Annotated[bool, typer.Option("--columns", help="The columns of the results instead.")] = False,
+    columns: Annotated[bool, _flag("--columns", help="The columns of the results instead.")] = False,
     as_json: Json = False,
 ) -> None:
     """Print the JSON Schema of sweep files, for editors."""

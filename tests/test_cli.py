@@ -74,6 +74,34 @@ def test_help_lists_every_command() -> None:
         assert f" {name} " in shown.stdout
 
 
+def test_help_names_things_as_a_person_types_them() -> None:
+    """`SWEEP` and `OUT...` without signs around them, no type behind a flag, lists as they are written."""
+    helped = {name: run(name, "--help", env={"TERMINAL_WIDTH": "160"}).stdout for name in ("run", "plan", "compare")}
+    assert "raybench run [OPTIONS] SWEEP" in helped["run"].replace("root ", "raybench ")
+    assert " [OPTIONS] OUT..." in helped["compare"]
+    assert "{" not in "".join(helped.values())
+    flags = [line for line in helped["run"].splitlines() if "--quick" in line or "--local" in line]
+    assert len(flags) == 2
+    assert not any("<bool>" in line for line in flags)
+    assert "precision=[fp32,bf16]" in " ".join(helped["plan"].replace("│", " ").split())
+
+
+def test_a_shell_completes_sweeps_and_outcomes() -> None:
+    """The outcome behind the last comma; `ok` is no failure to accept or run again."""
+    for words, found in (
+        (["run", "qu"], ["quick"]), (["plan", "qu"], ["quick"]),
+        (["run", "quick", "--retry", "oom"], ["oom_cuda", "oom_host"]),
+        (["run", "quick", "--accept", "timeout,oom_c"], ["timeout,oom_cuda"]), (["run", "quick", "--retry", "ok"], []),
+    ):  # fmt: skip
+        line = " ".join(["raybench", *words])
+        env = {"_RAYBENCH_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(words))}
+        done = subprocess.run(
+            [sys.executable, "-c", "from raybench.cli import main; main()"],
+            capture_output=True, text=True, timeout=60, check=False, env={**os.environ, **env},
+        )  # fmt: skip
+        assert done.stdout.split() == found
+
+
 def test_version() -> None:
     """One line."""
     assert run("--version").stdout == f"raybench {__version__}\n"
