@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Final
 
 import numpy as np
@@ -106,7 +107,7 @@ def _plain(value: Any) -> Any:
 
 def _in_order(name: str, found: list[Any], frame: pd.DataFrame, codes: np.ndarray[Any, Any]) -> list[Any]:
     """Numbers ascend, clusters and machines go by the alphabet, settings as the sweep lists them."""
-    numeric = all(isinstance(value, int | float) for value in found)
+    numeric = all(isinstance(value, Real) for value in found)       # numpy's numbers are no int
     if numeric or name in IDENTITY or name in RAN:
         return sorted(found)
     first = frame["sweep_order"].groupby(codes).min()

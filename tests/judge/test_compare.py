@@ -277,6 +277,13 @@ def test_an_unknown_axis_is_answered_with_what_varies() -> None:
         compare(frame_of(*rows), by="foo")
 
 
+def test_the_smallest_number_is_the_baseline() -> None:
+    """Although the sweep lists 2 workers first: batches of 4, 8 and 16 in the same time."""
+    rows = [make_trial(make_config(num_workers=n), sweep_order=order) for order, n in enumerate((2, 1, 4))]
+    compared = compare(frame_of(*rows), by="num_workers")
+    assert list(zip(compared["num_workers"], compared["ratio"], strict=True)) == [(1, 1.0), (2, 2.0), (4, 4.0)]
+
+
 def test_the_baseline_may_be_a_value() -> None:
     """The number 2 as well as its text, alone or one of two."""
     rows = [make_trial(make_config(num_workers=n)) for n in (1, 2)]
