@@ -10,8 +10,8 @@ from pathlib import Path
 import psutil
 
 from raybench.errors import UsageError
+from raybench.spec.names import is_name
 
-NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 BOOTSTRAP_FILE = Path("~/ray_bootstrap_config.yaml")
 
 
@@ -24,7 +24,7 @@ def cluster_name(asked: str | None, *, head_host: str) -> str:
     if given is None:
         return tidy(_bootstrap_name() or head_host)
     name = given.lower()
-    if not NAME.fullmatch(name) or ".." in name:
+    if not is_name(name):
         raise UsageError(f"--cluster {given!r}: a name is a-z, 0-9, `.`, `_`, `-`, at most 64, first a letter or digit")
     return name
 

@@ -10,9 +10,10 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from raybench.cluster.naming import NAME, cluster_name
+from raybench.cluster.naming import cluster_name
 from raybench.errors import UsageError
 from raybench.results.resume import outcome_set, retry_set
+from raybench.spec.names import is_name
 
 _NOTE_LIMIT = 1000
 
@@ -70,7 +71,7 @@ class RunOptions:
         if self.fresh and self.newer_than:
             raise UsageError("--fresh and --newer-than exclude each other: --fresh is --newer-than with now")
         for name in self.tags:
-            if not NAME.fullmatch(name):
+            if not is_name(name):
                 raise UsageError(f"--tag {name!r}: a tag's name is a-z, 0-9, `.`, `_`, `-`, at most 64")
         if self.note is not None and len(self.note) > _NOTE_LIMIT:
             raise UsageError(f"--note: {len(self.note)} characters; at most {_NOTE_LIMIT} are kept")

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Final
 
 from raybench.errors import StoreError, UsageError
+from raybench.spec.names import is_name
 
 MAJOR: Final = 1
 LAYOUT: Final = f"raybench-v{MAJOR}"
 
-_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 _RUN_ID = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{8}")
 _UID = re.compile(r"[0-9a-f]{32}")
 _LAYOUTS = re.compile(r"raybench-v(\d+)")
@@ -22,7 +22,7 @@ _LAYOUTS = re.compile(r"raybench-v(\d+)")
 
 def check_name(what: str, name: str) -> str:
     """`name`, if it may become a folder's name; `what` it names is told in the `UsageError` otherwise."""
-    if not _NAME.fullmatch(name) or ".." in name:
+    if not is_name(name):
         raise UsageError(
             f"{what} {name!r} is no usable name: 1 to 64 of a-z 0-9 . _ -, "
             "starting with a letter or digit and without `..`"
