@@ -1,0 +1,49 @@
+"""The door: one module a command, each a few lines over one public function of the package that owns the work.
+
+Only typer is imported at the top, so that `--help` and shell completion answer at once. A new command is a module
+with a function of its name, and a line in the list below, which is the order in which the help shows them.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from raybench.cli.app import add_commands, app
+from raybench.cli.compare import compare
+from raybench.cli.plan import plan
+from raybench.cli.run import run
+from raybench.cli.schema import schema
+from raybench.cli.show import show
+from raybench.cli.tell import complain
+from raybench.cli.workloads import workloads
+from raybench.errors import RaybenchError
+
+add_commands(
+    run,
+    plan,
+    show,
+    compare,
+    workloads,
+    schema,
+)
+
+
+def main() -> None:
+    """The console script: raybench's own errors are one line and an exit code, a closed pipe is no error."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # a terminal that lacks a sign shows `?`
+    try:
+        app(prog_name="raybench")
+    except RaybenchError as error:
+        complain(error)
+        raise SystemExit(error.exit_code) from None
+    finally:
+        _flush()
+
+
+def _flush() -> None:
+    """What typer itself prints (help, versions) is still held; nobody may be there to read it."""
+    from raybench.report.pipe import reader_may_leave
+
+    with reader_may_leave():
+        pass

@@ -1,0 +1,49 @@
+"""`raybench plan`."""
+
+from __future__ import annotations
+
+from raybench.cli.options import All, Json, Only, Overrides, Quick, Sweep
+
+PLAN_ROWS = 20
+
+
+def plan(
+    *,
+    sweep: Sweep,
+    overrides: Overrides,
+    only: Only,
+    quick: Quick = False,
+    every: All = False,
+    as_json: Json = False,
+) -> None:
+    """Say what a sweep would run, with sizes and memory; starts nothing."""
+    from raybench.report.output import print_left, print_parts, print_rows, stdout_width
+    from raybench.report.plan_text import plan_text
+    from raybench.report.short_id import short_ids
+    from raybench.report.tables import plan_table
+    from raybench.spec.plan import plan as plan_sweep
+    from raybench.spec.reader import read_sweep
+    from raybench.workloads.describe import planned_row
+
+    spec = read_sweep(sweep, overrides)
+    workers, machine = _this_machine() if spec.uses_auto else ((1,), None)
+    planned = plan_sweep(spec, only=only, quick=quick, auto_workers=workers)
+    shown = planned.trials if every or as_json else planned.trials[:PLAN_ROWS]
+    rows = (planned_row(trial) for trial in shown)
+    if as_json:
+        print_rows(rows)
+        return
+    ids = short_ids(trial.trial_id for trial in planned.trials)
+    named = [row | {"short_id": ids[row["trial_id"]]} for row in rows]
+    print_parts(*plan_text(planned, machine), plan_table(named, stdout_width()))
+    print_left(len(planned.trials) - len(shown))
+
+
+def _this_machine() -> tuple[tuple[int, ...], str]:
+    """What `num_workers: auto` stands for here, and what `here` is."""
+    from raybench.cluster.inventory import usable_cores, worker_counts
+    from raybench.engine.environment import visible_gpus
+
+    gpus, cores = len(visible_gpus()), usable_cores()
+    places, kind = (gpus, "GPU") if gpus else (cores, "CPU core")
+    return worker_counts(places), f"{places} {kind}{'' if places == 1 else 's'}"

@@ -1,0 +1,17 @@
+"""`raybench workloads`."""
+
+from __future__ import annotations
+
+from raybench.cli.options import Json
+
+
+def workloads(as_json: Json = False) -> None:
+    """List what can be run: every workload and preset, with parameters and FLOPs."""
+    from raybench.report.output import print_parts, print_rows, stdout_width
+    from raybench.report.tables import workload_table
+    from raybench.workloads.describe import preset_rows
+
+    if as_json:
+        print_rows(preset_rows())
+    else:
+        print_parts(workload_table(list(preset_rows()), stdout_width()))
