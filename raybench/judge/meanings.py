@@ -1,8 +1,11 @@
-"""What the names in `invalid_reasons` and `warnings` say to a reader."""
+"""What the names in `invalid_reasons` and `warnings`, and a spread, say to a reader."""
 
 from __future__ import annotations
 
+from raybench.measure.statistics import stability
 from raybench.measure.validity import MEANINGS
+
+__all__ = ["meaning", "stability"]
 
 
 def meaning(name: str) -> str | None:

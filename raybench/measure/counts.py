@@ -19,3 +19,4 @@ class Counts:
     model_flops_per_step: float
     model_flops_causal_per_step: float | None
     memory_bytes: int            # rough estimate of the device memory of one rank
+    small_share: bool = False    # split work only: a rank's share is too small to fill a GPU (rule `small_share`)

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import stdtrit  # t quantiles; scipy.stats is slow to import and adds nothing here
 
 MIN_STEPS_FOR_INTERVAL = 20
+STABLE_CV, MODERATE_CV = 0.05, 0.10
 _BLOCKS = (5, 10)             # fewest, most
 _STEPS_A_BLOCK = 10           # wanted, so that neighbouring blocks hardly know of each other
 
@@ -62,6 +63,11 @@ def step_statistics(step_ms: Sequence[float]) -> StepStatistics:
         p99=p99,
         max=float(times.max()),
     )
+
+
+def stability(cv: float) -> str:
+    """A word for a coefficient of variation (0..1): `stable` below 5 %, `moderate` below 10 %, else `high`."""
+    return "stable" if cv < STABLE_CV else "moderate" if cv < MODERATE_CV else "high"
 
 
 def block_interval(step_ms: Sequence[float], confidence: float = 0.95) -> Interval | None:

@@ -130,6 +130,11 @@ def _straggler(evidence: Evidence) -> bool:
     return len(medians) > 1 and max(medians) > STRAGGLER_RATIO * float(np.median(medians))
 
 
+def _small_share(evidence: Evidence) -> bool:
+    """On a CPU any share fills the few cores there are."""
+    return evidence.counts.small_share and any(rank.environment.device_kind == "cuda" for rank in evidence.ranks)
+
+
 INVALID: tuple[Rule, ...] = (
     Rule(
         "too_few_steps",
@@ -168,5 +173,6 @@ WARNINGS: tuple[Rule, ...] = (
     Rule("short_window", f"Fewer than {FEW_STEPS} measured steps, and under {SHORT_S:.0f} s of them.", _short_window),
     Rule("straggler", "The slowest rank's median step is over 10 % above that of the middle rank.", _straggler),
     Rule("clocks_differ", f"Device events and host clock differ by more than {CLOCKS_DIFFER:.0%}.", _clocks_differ),
+    Rule("small_share", "A rank's share of the split work is too small to fill its GPU.", _small_share),
 )
 MEANINGS: Mapping[str, str] = MappingProxyType({rule.name: rule.meaning for rule in INVALID + WARNINGS})

@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from raybench.judge.meanings import meaning
+from raybench.judge.meanings import meaning, stability
 from raybench.report.columns import Shown, as_text, table
 from raybench.report.numbers import count, gib, giga, is_null, percent, seconds, significant, spread, three
 from raybench.report.status import names, outcome_style, told_outcome
@@ -152,7 +152,9 @@ def _steps(row: Mapping[str, Any], width: int) -> Iterator[RenderableType]:
     yield from ("", Text("Step time", style="bold cyan"))
     rows = [{"unit": "ms", **in_ms}, {"unit": "s", **in_s}]
     yield Padding(table(_STEP_COLUMNS, rows, width - 2), (0, 0, 0, 2), expand=False)
-    yield Padding(Text(f"CV {percent(row['step_ms_cv'], decimals=2)} %"), (0, 0, 0, 2), expand=False)
+    cv = row["step_ms_cv"]
+    word = "" if is_null(cv) else f": {stability(cv)}"
+    yield Padding(Text(f"CV {percent(cv, decimals=2)} %{word}"), (0, 0, 0, 2), expand=False)
 
 
 def _given(settings: Mapping[str, Any]) -> list[tuple[str, str]]:

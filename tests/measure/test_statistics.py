@@ -17,6 +17,7 @@ from raybench.measure.statistics import (
     geometric_mean,
     paired_ratio_interval,
     ratio_interval,
+    stability,
     step_statistics,
 )
 
@@ -45,6 +46,14 @@ def test_cv_of_the_published_example() -> None:
     found = step_statistics([172.94 - half, 172.94 + half])
     assert found.std == pytest.approx(2.41)
     assert found.cv == pytest.approx(0.0139, abs=5e-5)
+
+
+@pytest.mark.parametrize(("cv", "word"), [
+    (2.41 / 172.94, "stable"), (0.0499, "stable"), (0.05, "moderate"), (0.0999, "moderate"), (0.10, "high"),
+])  # fmt: skip
+def test_the_word_for_a_spread(cv: float, word: str) -> None:
+    """Below 5 % stable, below 10 % moderate, else high (FB-20)."""
+    assert stability(cv) == word
 
 
 def test_undefined_is_none() -> None:

@@ -160,6 +160,15 @@ def test_clocks_that_differ_are_told_on_a_gpu() -> None:
     assert judged(pair(measured_s=20.5)) == (True, "", "")
 
 
+def test_a_share_too_small_for_a_gpu_is_told() -> None:
+    """The workload knows its shares (GT-16); on CPU cores any share is large enough."""
+    small = dataclasses.replace(COUNTS, small_share=True)
+    on_gpu = [make_rank(rank, step_ms=LONG, environment=gpu(str(rank))) for rank in (0, 1)]
+    assert judged(on_gpu, small) == (True, "", "small_share")
+    assert judged(on_gpu) == (True, "", "")
+    assert judged(pair(), small) == (True, "", "")
+
+
 def test_every_rule_has_a_name_of_its_own_and_a_sentence() -> None:
     """`show` prints the meaning of each; names are joined by `;`."""
     names = [rule.name for rule in INVALID + WARNINGS]

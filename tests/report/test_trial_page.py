@@ -33,7 +33,7 @@ def test_the_page_of_a_good_trial() -> None:
         "encdec 3.5m s64 b4 fp32 device ×2   ok",
         "  ms     172.9     2.410   167.8   172.9   178.1   179.9   181.6",
         "  s     0.1729  0.002410  0.1678  0.1729  0.1781  0.1799  0.1816",
-        "  CV 1.39 %",
+        "  CV 1.39 %: stable",
         "  samples/s                 46.26  ±2.0 % (95 %)",
         "  parameters                3_502_592",
         "  d_model                   128",
