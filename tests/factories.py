@@ -14,7 +14,7 @@ from raybench.record.node import Node
 from raybench.record.step import Step
 from raybench.record.trial import SCHEMA_VERSION, Trial
 from raybench.spec.config import Extent, Optimizer, Source, TrialConfig
-from raybench.spec.family import ENCDEC
+from raybench.spec.families.encdec import ENCDEC
 from raybench.version import __version__
 
 EPOCH = datetime(2026, 3, 1, 12, 0, 0, tzinfo=timezone.utc)

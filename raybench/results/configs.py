@@ -7,9 +7,10 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from raybench.spec.built_in import BUILT_IN
 from raybench.spec.config import NEVER_IN_KEY, NOT_IN_KEY, NOT_IN_WORK_KEY, pairing_key
 from raybench.spec.presets import CUSTOM, changed_from_preset
-from raybench.spec.shapes import EncDecShape, MatmulShape
+from raybench.spec.shapes import Frozen
 
 __all__ = [
     "NOT_KEYED", "NOT_WORK", "config_label", "derived_batch_number", "distinct_labels", "flattened", "pairing_key",
@@ -25,7 +26,7 @@ _SAID: Final = frozenset({
     "source.name", "num_workers",
 })  # fmt: skip
 """What a label says already."""
-_SHAPES: Final[Mapping[str, type[EncDecShape] | type[MatmulShape]]] = {"encdec": EncDecShape, "matmul": MatmulShape}
+_SHAPES: Final[Mapping[str, type[Frozen]]] = {family.name: family.shape for family in BUILT_IN}
 """The built-in workloads' shapes."""
 _EXTENT: Final = {"steps": "", "seconds": "s"}
 """The forms of `warmup` and `measure`, with the sign of their unit; a config has one of them."""

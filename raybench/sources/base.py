@@ -23,7 +23,7 @@ class Reader(Protocol):
     """Makes the micro-batches of a rank in host memory. It is pickled to loader processes before its first use."""
 
     def read(self, micro_step: int) -> torch.Tensor:
-        """The batch of that micro step, int64 (B, 2, seq_len), in ordinary host memory."""
+        """The batch of that micro step, int64 (B, *sample shape), in ordinary host memory."""
         ...
 
     def close(self) -> None:

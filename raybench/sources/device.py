@@ -7,6 +7,7 @@ import torch
 
 from raybench.sources.index import Share
 from raybench.sources.tokens import tokens
+from raybench.spec.samples import TokenSample
 
 _CHUNK = 8192     # samples made on the host at a time
 
@@ -18,14 +19,14 @@ class DeviceBatches:
     slice, too.
     """
 
-    def __init__(self, share: Share, seed: int, seq_len: int, vocab_size: int, device: torch.device) -> None:
+    def __init__(self, share: Share, seed: int, sample: TokenSample, device: torch.device) -> None:
         self._share = share
         self._next = 0
         length = share.num_samples + share.micro_batch - 1
-        self._data: torch.Tensor | None = torch.empty(length, 2, seq_len, dtype=torch.int64, device=device)
+        self._data: torch.Tensor | None = torch.empty(length, *sample.shape, dtype=torch.int64, device=device)
         for first in range(0, length, _CHUNK):
             indices = np.arange(first, min(first + _CHUNK, length), dtype=np.int64) % share.num_samples
-            self._data[first : first + _CHUNK] = torch.from_numpy(tokens(seed, indices, seq_len, vocab_size))
+            self._data[first : first + _CHUNK] = torch.from_numpy(tokens(seed, indices, sample))
 
     def __next__(self) -> torch.Tensor:
         assert self._data is not None, "closed"

@@ -8,6 +8,7 @@ import torch
 
 from raybench.sources.index import Share
 from raybench.sources.tokens import tokens
+from raybench.spec.samples import TokenSample
 
 
 @dataclass(frozen=True)
@@ -16,13 +17,11 @@ class Generator:
 
     share: Share
     seed: int
-    seq_len: int
-    vocab_size: int
+    sample: TokenSample
 
     def read(self, micro_step: int) -> torch.Tensor:
-        """The batch of that micro step, int64 (B, 2, seq_len)."""
-        made = tokens(self.seed, self.share.indices(micro_step), self.seq_len, self.vocab_size)
-        return torch.from_numpy(made)
+        """The batch of that micro step, int64 (B, *sample.shape)."""
+        return torch.from_numpy(tokens(self.seed, self.share.indices(micro_step), self.sample))
 
     def close(self) -> None:
         """There is nothing to close."""

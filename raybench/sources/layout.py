@@ -6,10 +6,12 @@ import hashlib
 import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from raybench.sources.tokens import GENERATOR_VERSION
+from raybench.spec.built_in import family
 from raybench.spec.config import Source, TrialConfig, canonical_json
+from raybench.spec.samples import TokenSample
 
 FORMAT_VERSION: Final = 1
 TARGET_SHARD_BYTES: Final = 128 * 2**20
@@ -19,14 +21,13 @@ DTYPE: Final = "<i8"
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
-    """A data set on disk: `shard_0000.bin`, ... without headers, a sample being source then target tokens.
+    """A data set on disk: `shard_0000.bin`, ... without headers, the tokens of a sample in order.
 
     `num_shards` is what was asked for; there are fewer where some would be empty.
     """
 
     num_samples: int
-    seq_len: int
-    vocab_size: int
+    sample: TokenSample
     num_shards: int
     seed: int
     format_version: int = FORMAT_VERSION
@@ -35,8 +36,8 @@ class Layout:
 
     @property
     def sample_bytes(self) -> int:
-        """Bytes of one sample: 2 x seq_len tokens."""
-        return 2 * self.seq_len * TOKEN_BYTES
+        """Bytes of one sample."""
+        return self.sample.length * TOKEN_BYTES
 
     @property
     def samples_per_shard(self) -> int:
@@ -55,9 +56,13 @@ class Layout:
         """Bytes of all shards."""
         return self.num_samples * self.sample_bytes
 
+    def facts(self) -> dict[str, Any]:
+        """All parameters as JSON holds them."""
+        return asdict(self) | {"sample": {"shape": list(self.sample.shape), "vocab_size": self.sample.vocab_size}}
+
     def folder_name(self) -> str:
         """`shards-` and a hash of all parameters: another data set is another folder."""
-        return f"shards-{hashlib.sha256(canonical_json(asdict(self)).encode()).hexdigest()[:16]}"
+        return f"shards-{hashlib.sha256(canonical_json(self.facts()).encode()).hexdigest()[:16]}"
 
 
 def shard_name(shard: int) -> str:
@@ -65,25 +70,27 @@ def shard_name(shard: int) -> str:
     return f"shard_{shard:04d}.bin"
 
 
-def automatic_shards(num_samples: int, seq_len: int) -> int:
+def automatic_shards(num_samples: int, sample: TokenSample) -> int:
     """How many shards of at most 128 MiB hold that many samples."""
-    per_shard = max(1, TARGET_SHARD_BYTES // (2 * seq_len * TOKEN_BYTES))
+    per_shard = max(1, TARGET_SHARD_BYTES // (sample.length * TOKEN_BYTES))
     return -(-num_samples // per_shard)
 
 
 def layout(config: TrialConfig) -> Layout:
     """The layout of the data that a config's `shards` source reads."""
     assert config.source is not None
-    assert config.seq_len is not None
-    assert config.vocab_size is not None
-    num_samples = config.source.num_samples
+    num_samples, sample = config.source.num_samples, sample_of(config)
     return Layout(
         num_samples=num_samples,
-        seq_len=config.seq_len,
-        vocab_size=config.vocab_size,
-        num_shards=config.source.num_shards or automatic_shards(num_samples, config.seq_len),
+        sample=sample,
+        num_shards=config.source.num_shards or automatic_shards(num_samples, sample),
         seed=config.seed,
     )
+
+
+def sample_of(config: TrialConfig) -> TokenSample:
+    """What a sample of the config's workload is."""
+    return family(config.workload).sample(config)
 
 
 def folder(config: TrialConfig) -> Path:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,7 +23,7 @@ def write(directory: Path, layout: Layout) -> None:
     ]
     part = directory / f"_{NAME}.part"
     with part.open("w") as file:
-        json.dump({"layout": asdict(layout), "shards": shards}, file, indent=1)
+        json.dump({"layout": layout.facts(), "shards": shards}, file, indent=1)
         file.flush()
         os.fsync(file.fileno())
     part.replace(directory / NAME)
@@ -72,7 +71,7 @@ def _read(directory: Path, layout: Layout) -> list[dict[str, Any]]:
         complete = all("edges_sha256" in shard for shard in shards)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise _spoilt(path, f"cannot be read ({error})") from error
-    if found != asdict(layout) or not complete or names != [shard_name(i) for i in range(len(layout.shard_sizes))]:
+    if found != layout.facts() or not complete or names != [shard_name(i) for i in range(len(layout.shard_sizes))]:
         raise _spoilt(path, "describes another data set")
     return list(shards)
 

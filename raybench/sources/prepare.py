@@ -77,7 +77,7 @@ def _write_shard(directory: Path, wanted: Layout, shard: int) -> None:
     with part.open("wb") as file:
         for first in range(start, stop, _CHUNK):
             indices = np.arange(first, min(first + _CHUNK, stop), dtype=np.int64)
-            samples = tokens(wanted.seed, indices, wanted.seq_len, wanted.vocab_size)
+            samples = tokens(wanted.seed, indices, wanted.sample)
             file.write(samples.astype(wanted.dtype, copy=False).data)
         file.flush()
         os.fsync(file.fileno())

@@ -9,7 +9,7 @@ from raybench.sources.device import DeviceBatches
 from raybench.sources.generate import Generator
 from raybench.sources.host import HostBatches
 from raybench.sources.index import Share
-from raybench.sources.layout import folder, layout
+from raybench.sources.layout import folder, layout, sample_of
 from raybench.sources.loader import LoaderBatches
 from raybench.sources.shards import ShardReader
 from raybench.spec.config import TrialConfig
@@ -36,11 +36,9 @@ def open_source(config: TrialConfig, rank: int, world_size: int, device: torch.d
         DataError: the source reads prepared data and there is none on this node.
     """
     assert config.source is not None
-    assert config.seq_len is not None
-    assert config.vocab_size is not None
     part = share(config, rank, world_size)
     if config.source.name == "device":
-        return DeviceBatches(part, config.seed, config.seq_len, config.vocab_size, device)
+        return DeviceBatches(part, config.seed, sample_of(config), device)
     if config.source.loader_workers > 0:
         return LoaderBatches(_reader(config, part), config.source.loader_workers, device)
     return HostBatches(_reader(config, part), device)
@@ -48,8 +46,6 @@ def open_source(config: TrialConfig, rank: int, world_size: int, device: torch.d
 
 def _reader(config: TrialConfig, part: Share) -> Reader:
     assert config.source is not None
-    assert config.seq_len is not None
-    assert config.vocab_size is not None
     if config.source.name == "generate":
-        return Generator(part, config.seed, config.seq_len, config.vocab_size)
+        return Generator(part, config.seed, sample_of(config))
     return ShardReader(part, layout(config), folder(config))

@@ -28,8 +28,8 @@ class ShardReader:
         self._open: tuple[int, int] | None = None          # shard, file descriptor
 
     def read(self, micro_step: int) -> torch.Tensor:
-        """The batch of that micro step, int64 (B, 2, seq_len)."""
-        batch = np.empty((self._share.micro_batch, 2, self._layout.seq_len), dtype=self._layout.dtype)
+        """The batch of that micro step, int64 (B, *sample shape)."""
+        batch = np.empty((self._share.micro_batch, *self._layout.sample.shape), dtype=self._layout.dtype)
         filled = 0
         for first, count in runs(self._share.start(micro_step), self._share.micro_batch, self._share.num_samples):
             for shard, offset, samples in self._pieces(first, count):

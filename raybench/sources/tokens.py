@@ -7,28 +7,29 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from raybench.spec.samples import TokenSample
+
 GENERATOR_VERSION: Final = 1
 """Part of prepared data's identity: to be raised when `tokens` gives other numbers."""
 
 _GOLDEN_GAMMA: Final = 0x9E3779B97F4A7C15
 
 
-def tokens(seed: int, indices: npt.NDArray[np.int64], seq_len: int, vocab_size: int) -> npt.NDArray[np.int64]:
-    """Source and target tokens of the samples at `indices`, (B, 2, seq_len), uniform in 0 .. vocab_size - 1.
+def tokens(seed: int, indices: npt.NDArray[np.int64], sample: TokenSample) -> npt.NDArray[np.int64]:
+    """The samples at `indices`, (B, *sample.shape), uniform in 0 .. vocab_size - 1.
 
     Counter-based: the generator is SplitMix64 (Steele, Lea, Flood 2014) entered at counter
-    `index * 2 * seq_len + position`. The upper 32 bits are brought into range by multiply and shift (Lemire 2019,
+    `index * sample.length + position`. The upper 32 bits are brought into range by multiply and shift (Lemire 2019,
     arXiv:1805.10941), whose bias is below vocab_size / 2**32.
     """
-    per_sample = 2 * seq_len
-    first = indices.astype(np.uint64)[:, None] * np.uint64(per_sample)
-    counter = first + np.arange(per_sample, dtype=np.uint64)[None, :]                      # (B, 2 seq_len)
+    first = indices.astype(np.uint64)[:, None] * np.uint64(sample.length)
+    counter = first + np.arange(sample.length, dtype=np.uint64)[None, :]                   # (B, length)
     counter += np.uint64(_scrambled(seed))
     drawn = _splitmix64(counter)
     drawn >>= np.uint64(32)
-    drawn *= np.uint64(vocab_size)
+    drawn *= np.uint64(sample.vocab_size)
     drawn >>= np.uint64(32)
-    return drawn.view(np.int64).reshape(len(indices), 2, seq_len)
+    return drawn.view(np.int64).reshape(len(indices), *sample.shape)
 
 
 def _scrambled(seed: int) -> int:

@@ -26,10 +26,10 @@ NOT_IN_KEY = frozenset({"model_name", "batch_given", "timeout_s", "cpus_per_work
 NOT_IN_WORK_KEY = frozenset({"warmup", "measure", "quality", "isolation"})
 NEVER_IN_KEY = frozenset({"source.data_dir"})
 """Paths: where data lies does not change it."""
-ADDED_SINCE_RB1: dict[str, Any] = {}
-"""Fields added after `rb1` with their default: left out of the key while they hold it, so that old keys stay.
+ADDED_SINCE_RB1: dict[str, tuple[Any, ...]] = {}
+"""Fields added after `rb1` with the values under which they are left out of the key, so that old keys stay.
 
-Dotted where the field is inside another (`source.prefetch`, `model.activation`).
+None for workloads without the setting, and the default. Dotted where the field is inside another (`source.prefetch`).
 """
 
 
@@ -169,18 +169,18 @@ def _without(config: dict[str, Any], leave_out: frozenset[str], dotted: frozense
     values = {name: value for name, value in config.items() if name not in leave_out}
     for path in NEVER_IN_KEY | dotted:
         _drop(values, path)
-    for path, default in ADDED_SINCE_RB1.items():
-        _drop(values, path, only=default)
+    for path, defaults in ADDED_SINCE_RB1.items():
+        _drop(values, path, only=defaults)
     return values
 
 
-def _drop(values: dict[str, Any], path: str, **only: Any) -> None:
-    """Drop the value at a dotted path, if it is there (and is `only`)."""
+def _drop(values: dict[str, Any], path: str, only: tuple[Any, ...] | None = None) -> None:
+    """Drop the value at a dotted path, if it is there (and one of `only`)."""
     name, _, part = path.partition(".")
     if part and isinstance(values.get(name), dict):
         values[name] = dict(values[name])
-        _drop(values[name], part, **only)
-    elif not part and name in values and ("only" not in only or values[name] == only["only"]):
+        _drop(values[name], part, only)
+    elif not part and name in values and (only is None or values[name] in only):
         del values[name]
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from raybench.errors import UsageError
 from raybench.spec.assemble import Assembler
+from raybench.spec.built_in import families
 from raybench.spec.config import NOT_IN_KEY, TrialConfig
-from raybench.spec.family import families
 from raybench.spec.mistakes import Mistakes, printable
 from raybench.spec.resolve import Dropped
 from raybench.spec.selection import Only, read_selection, select

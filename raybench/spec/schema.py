@@ -7,13 +7,12 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
-from raybench.spec.family import ENCDEC, MATMUL
+from raybench.spec.built_in import BUILT_IN
 from raybench.spec.settings import AUTO, SETTINGS, Setting, field_type, strict
 from raybench.spec.sweep import Head
 
 DRAFT = "http://json-schema.org/draft-07/schema#"
 """What the YAML plug-ins of editors understand best."""
-_BUILT_IN = (ENCDEC, MATMUL)
 
 
 def json_schema() -> dict[str, Any]:
@@ -55,7 +54,7 @@ def schema_text() -> str:
 def _setting(setting: Setting) -> dict[str, Any]:
     forms: list[dict[str, Any]] = [strict(setting.scalar).json_schema()]
     if setting.name == "model":
-        forms[0]["examples"] = [preset for family in _BUILT_IN for preset in family.presets]
+        forms[0]["examples"] = [preset for family in BUILT_IN for preset in family.presets]
     if setting.name == "num_workers":
         forms.append({"const": AUTO})
     if setting.takes_mapping:
@@ -73,7 +72,7 @@ def _mapping_of(setting: Setting) -> dict[str, Any]:
 def _parts(setting: Setting) -> dict[str, Any]:
     """What a mapping may hold; for a model that of all built-in shapes, since a plug-in's are not known here."""
     if setting.shape:
-        return {name: _field(family.shape, name) for family in _BUILT_IN for name in family.shape.model_fields}
+        return {name: _field(family.shape, name) for family in BUILT_IN for name in family.shape.model_fields}
     if setting.parts is None:
         return {}
     return {name: _field(setting.parts, name) for name in setting.parts.model_fields}

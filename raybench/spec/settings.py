@@ -11,11 +11,12 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from raybench.spec.built_in import BUILT_IN
 from raybench.spec.config import Optimizer, Source, TrialConfig
 from raybench.spec.document import BAD, Node
 from raybench.spec.mistakes import Mistakes, instead, meant
 from raybench.spec.plain_words import problems
-from raybench.spec.shapes import Count, EncDecShape, Frozen, MatmulShape
+from raybench.spec.shapes import Count, Frozen
 from raybench.spec.synonyms import ours, quoted
 
 AUTO = "auto"
@@ -127,7 +128,7 @@ _INSIDE = {
     if setting.parts is not None and not setting.one_part
     for part in setting.parts.model_fields
     if part != "name"
-} | {part: f"model.{part}" for shape in (EncDecShape, MatmulShape) for part in shape.model_fields}
+} | {part: f"model.{part}" for family in BUILT_IN for part in family.shape.model_fields}
 """Parts by themselves, as someone who forgot the source, the optimizer or the model around them writes them."""
 
 Layer = Mapping[str, Given]

@@ -12,7 +12,7 @@ import functools
 from importlib.metadata import EntryPoint, entry_points
 
 from raybench.errors import UsageError
-from raybench.spec.family import ENTRY_POINT_GROUP
+from raybench.spec.built_in import ENTRY_POINT_GROUP
 from raybench.workloads import encdec, matmul
 from raybench.workloads.base import Workload
 

@@ -13,6 +13,7 @@ import time
 import numpy as np
 import torch
 
+from raybench.sources.layout import sample_of
 from raybench.sources.tokens import tokens
 from raybench.spec.config import TrialConfig
 from raybench.workloads.encdec.model import build
@@ -33,7 +34,7 @@ def _step(config: TrialConfig):
     torch.manual_seed(config.seed)
     model = build(config)
     optimizer = torch.optim.AdamW(model.parameters(), lr=config.optimizer.lr)
-    data = torch.from_numpy(tokens(config.seed, np.arange(config.micro_batch), config.seq_len, config.vocab_size))
+    data = torch.from_numpy(tokens(config.seed, np.arange(config.micro_batch), sample_of(config)))
 
     def step() -> None:
         optimizer.zero_grad(set_to_none=True)

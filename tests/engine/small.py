@@ -9,8 +9,8 @@ import torch
 from raybench.engine.session import Place
 from raybench.measure.counts import Counts
 from raybench.spec.config import Extent, Source, TrialConfig
-from raybench.spec.family import ENCDEC
-from raybench.spec.shapes import EncDecShape, MatmulShape
+from raybench.spec.families.encdec import ENCDEC, EncDecShape
+from raybench.spec.models.matmul import MatmulShape
 from raybench.workloads.base import Workload
 from tests.factories import make_config
 

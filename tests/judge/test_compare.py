@@ -13,8 +13,7 @@ from raybench.judge.compare import columns_for, compare, side_by_side
 from raybench.judge.varying import NothingVaries
 from raybench.record.trial import Trial
 from raybench.spec.config import Extent, Source
-from raybench.spec.family import ENCDEC
-from raybench.spec.shapes import EncDecShape
+from raybench.spec.families.encdec import ENCDEC, EncDecShape
 from tests.factories import make_config, make_trial
 from tests.frames import frame_of, store
 

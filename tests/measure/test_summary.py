@@ -10,7 +10,7 @@ import pytest
 from raybench.measure.summary import Figures, figures
 from raybench.record.trial import Trial
 from raybench.spec.config import Extent, TrialConfig
-from raybench.spec.shapes import MatmulShape
+from raybench.spec.models.matmul import MatmulShape
 from raybench.workloads.matmul.counts import counts as matmul_counts
 from tests.factories import make_config
 from tests.measure.ranks import COUNTS, gpu, make_rank

@@ -16,7 +16,8 @@ from raybench.results.configs import (
     value_at,
 )
 from raybench.spec.config import Extent, Source
-from raybench.spec.family import ENCDEC, MATMUL
+from raybench.spec.families.encdec import ENCDEC
+from raybench.spec.families.matmul import MATMUL
 from tests.factories import make_config
 
 MATMUL_ONLY: dict[str, Any] = {

@@ -17,6 +17,7 @@ from raybench.sources.prepare import prepare
 from raybench.sources.registry import open_source, share
 from raybench.sources.tokens import tokens
 from raybench.spec.config import Source, TrialConfig
+from raybench.spec.samples import TokenSample
 from tests.factories import make_config
 
 CPU = torch.device("cpu")
@@ -44,7 +45,7 @@ def batches(of: TrialConfig, rank: int, count: int) -> list[torch.Tensor]:
 def expected(of: TrialConfig, rank: int, count: int) -> list[torch.Tensor]:
     """The same batches by the rule: tokens of a rank's indices."""
     part = share(of, rank, of.num_workers)
-    return [torch.from_numpy(tokens(5, part.indices(micro), 4, 97)) for micro in range(count)]
+    return [torch.from_numpy(tokens(5, part.indices(micro), TokenSample((2, 4), 97))) for micro in range(count)]
 
 
 @pytest.mark.parametrize("name", ["device", "generate", "shards"])
@@ -63,7 +64,7 @@ def test_shards_give_the_same_tokens_however_they_are_cut(
 ) -> None:
     """More shards than samples, batches larger than the data set, counts that do not divide."""
     of = config(tmp_path, "shards", num_samples=num_samples, num_shards=num_shards)
-    wanted = tokens(5, share(of, rank, 2).indices(micro), 4, 97)
+    wanted = tokens(5, share(of, rank, 2).indices(micro), TokenSample((2, 4), 97))
     assert np.array_equal(batches(of, rank, micro + 1)[micro].numpy(), wanted)
 
 

@@ -21,6 +21,7 @@ from raybench.sources.layout import folder, layout
 from raybench.sources.prepare import prepare
 from raybench.sources.tokens import tokens
 from raybench.spec.config import Source, TrialConfig
+from raybench.spec.samples import TokenSample
 from tests.factories import make_config
 
 
@@ -36,7 +37,8 @@ def test_shards_are_headerless_little_endian_int64(config: TrialConfig) -> None:
     prepare(config)
     directory = folder(config)
     content = b"".join(path.read_bytes() for path in sorted(directory.glob("shard_*.bin")))
-    assert np.array_equal(np.frombuffer(content, "<i8").reshape(10, 2, 4), tokens(0, np.arange(10), 4, 100))
+    written = np.frombuffer(content, "<i8").reshape(10, 2, 4)
+    assert np.array_equal(written, tokens(0, np.arange(10), TokenSample((2, 4), 100)))
     assert sorted(os.listdir(directory)) == [
         ".lock", "manifest.json", "shard_0000.bin", "shard_0001.bin", "shard_0002.bin",
     ]  # fmt: skip
@@ -47,8 +49,8 @@ def test_the_manifest_says_what_each_shard_is(config: TrialConfig) -> None:
     prepare(config)
     content = json.loads((folder(config) / manifest.NAME).read_text())
     assert content["layout"] == {
-        "num_samples": 10, "seq_len": 4, "vocab_size": 100, "num_shards": 3, "seed": 0, "format_version": 1,
-        "generator_version": 1, "dtype": "<i8",
+        "num_samples": 10, "sample": {"shape": [2, 4], "vocab_size": 100}, "num_shards": 3, "seed": 0,
+        "format_version": 1, "generator_version": 1, "dtype": "<i8",
     }  # fmt: skip
     assert [shard["bytes"] for shard in content["shards"]] == [256, 256, 128]
     last = (folder(config) / "shard_0002.bin").read_bytes()

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from raybench.sources.tokens import tokens
+from raybench.spec.samples import TokenSample
 
 MASK = 2**64 - 1
 
@@ -28,22 +29,22 @@ def test_tokens_follow_the_formula() -> None:
     offset = splitmix64(3)
     drawn = [splitmix64((5 * 8 + position + offset) & MASK) >> 32 for position in range(8)]
     expected = [value * 1000 >> 32 for value in drawn]
-    assert tokens(3, np.array([5]), 4, 1000).reshape(-1).tolist() == expected
+    assert tokens(3, np.array([5]), TokenSample((2, 4), 1000)).reshape(-1).tolist() == expected
 
 
 def test_a_sample_does_not_depend_on_its_neighbours() -> None:
     """Asked alone, in another order or twice, an index gives the same tokens."""
-    together = tokens(0, np.array([7, 2, 7]), 8, 64)
+    together = tokens(0, np.array([7, 2, 7]), TokenSample((2, 8), 64))
     assert together.shape == (3, 2, 8)
     assert together.dtype == np.int64
     assert np.array_equal(together[0], together[2])
-    assert np.array_equal(together[1], tokens(0, np.array([2]), 8, 64)[0])
+    assert np.array_equal(together[1], tokens(0, np.array([2]), TokenSample((2, 8), 64))[0])
 
 
 def test_seeds_and_indices_give_different_tokens() -> None:
     """Neither the next seed nor the next index is the same stream, shifted."""
-    one = tokens(0, np.arange(4), 16, 2**31 - 1).reshape(-1)
-    other = tokens(1, np.arange(4), 16, 2**31 - 1).reshape(-1)
+    one = tokens(0, np.arange(4), TokenSample((2, 16), 2**31 - 1)).reshape(-1)
+    other = tokens(1, np.arange(4), TokenSample((2, 16), 2**31 - 1)).reshape(-1)
     assert len(set(one.tolist()) & set(other.tolist())) == 0
     assert len(set(one.tolist())) == one.size
 
@@ -51,7 +52,7 @@ def test_seeds_and_indices_give_different_tokens() -> None:
 @pytest.mark.parametrize("vocab_size", [1, 2, 7, 8192, 2**31 - 1])
 def test_tokens_are_uniform(vocab_size: int) -> None:
     """Always in range; the mean of 160 000 draws lies within five standard errors of (V - 1) / 2."""
-    drawn = tokens(0, np.arange(2500), 32, vocab_size)
+    drawn = tokens(0, np.arange(2500), TokenSample((2, 32), vocab_size))
     assert drawn.min() >= 0
     assert drawn.max() < vocab_size
     standard_error = np.sqrt((vocab_size**2 - 1) / 12 / drawn.size)

@@ -13,9 +13,9 @@ from pydantic import ValidationError
 from raybench.spec import config as config_module
 from raybench.spec.config import Extent, Optimizer, Source, TrialConfig, canonical_json, pairing_key
 from raybench.spec.expand import expand
-from raybench.spec.family import MATMUL
+from raybench.spec.families.matmul import MATMUL, MatmulShape
+from raybench.spec.models.encdec import EncDecShape
 from raybench.spec.reader import sweep_from_bytes
-from raybench.spec.shapes import EncDecShape, MatmulShape
 
 GOLDEN = json.loads((Path(__file__).parent / "golden_keys.json").read_text())
 MATMUL_SQ1024 = TrialConfig(
@@ -91,7 +91,7 @@ def test_a_field_added_later_leaves_old_keys_alone(monkeypatch: pytest.MonkeyPat
     class LaterConfig(TrialConfig):
         attention: str = "auto"
 
-    monkeypatch.setattr(config_module, "ADDED_SINCE_RB1", {"attention": "auto", "source.prefetch": 2})
+    monkeypatch.setattr(config_module, "ADDED_SINCE_RB1", {"attention": (None, "auto"), "source.prefetch": (2,)})
     values = {name: getattr(encdec(), name) for name in TrialConfig.model_fields} | {"source": LaterSource()}
     later = LaterConfig(**values)
     assert later.config_key() == encdec().config_key()

@@ -8,8 +8,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.flop_counter import FlopCounterMode
 
 from raybench.spec.config import TrialConfig
-from raybench.spec.family import ENCDEC
-from raybench.spec.shapes import EncDecShape
+from raybench.spec.families.encdec import ENCDEC, EncDecShape
 from raybench.workloads.registry import workload
 from tests.factories import make_config
 

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from raybench.spec.config import Extent, Optimizer, Source, TrialConfig
-from raybench.spec.family import ENCDEC
-from raybench.spec.shapes import EncDecShape
+from raybench.spec.families.encdec import ENCDEC, EncDecShape
 from raybench.workloads.encdec.counts import counts, forward_flops, masked_flops, parameters
 
 TINY = EncDecShape(d_model=4, nhead=2, num_encoder_layers=1, num_decoder_layers=1, dim_feedforward=8)

@@ -8,8 +8,7 @@ import pytest
 
 from raybench.measure.counts import Counts
 from raybench.spec.config import Extent, TrialConfig
-from raybench.spec.family import MATMUL
-from raybench.spec.shapes import MatmulShape
+from raybench.spec.families.matmul import MATMUL, MatmulShape
 from raybench.workloads.matmul.counts import counts
 
 

@@ -7,8 +7,7 @@ import torch
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from raybench.spec.family import ENCDEC
-from raybench.spec.shapes import EncDecShape
+from raybench.spec.families.encdec import ENCDEC, EncDecShape
 from raybench.workloads.encdec.counts import forward_flops
 from raybench.workloads.encdec.counts import parameters as counted
 from raybench.workloads.encdec.model import EncoderDecoder, build

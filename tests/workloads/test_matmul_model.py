@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from raybench.spec.config import Extent, TrialConfig
-from raybench.spec.shapes import MatmulShape
+from raybench.spec.models.matmul import MatmulShape
 from raybench.workloads.matmul.model import build
 
 CPU = torch.device("cpu")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from raybench.errors import UsageError
-from raybench.spec.family import families
+from raybench.spec.built_in import families
 from raybench.workloads import registry
 
 

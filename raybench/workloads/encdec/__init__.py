@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from raybench.spec.family import ENCDEC
+from raybench.spec.families.encdec import ENCDEC
 from raybench.workloads.base import Workload
 from raybench.workloads.encdec.counts import counts
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from raybench.measure.counts import Counts
 from raybench.measure.phase import FORWARD_MULTIPLE, OPERAND_BYTES, state_bytes
 from raybench.spec.config import TrialConfig
-from raybench.spec.shapes import EncDecShape
+from raybench.spec.models.encdec import EncDecShape
 
 
 def counts(config: TrialConfig) -> Counts:

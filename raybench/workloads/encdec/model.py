@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from raybench.spec.config import TrialConfig
-from raybench.spec.shapes import EncDecShape
+from raybench.spec.models.encdec import EncDecShape
 
 
 class EncoderDecoder(nn.Module):

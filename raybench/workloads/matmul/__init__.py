@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from raybench.spec.family import MATMUL
+from raybench.spec.families.matmul import MATMUL
 from raybench.workloads.base import Workload
 from raybench.workloads.matmul.counts import counts
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from raybench.measure.counts import Counts
 from raybench.measure.phase import OPERAND_BYTES
 from raybench.spec.config import TrialConfig
-from raybench.spec.shapes import MatmulShape
+from raybench.spec.models.matmul import MatmulShape
 
 
 def counts(config: TrialConfig) -> Counts:

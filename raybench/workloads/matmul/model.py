@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 
 from raybench.spec.config import TrialConfig
-from raybench.spec.shapes import MatmulShape
+from raybench.spec.models.matmul import MatmulShape
 
 
 def build(
