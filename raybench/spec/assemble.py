@@ -179,7 +179,9 @@ def steps_of(form: str, amount: int, family: Family, fields: Mapping[str, Any]) 
     if not per_step:
         return f"{family.name} has no {form}: give steps or seconds"
     if amount % per_step:
-        return f"{amount} {form} are not a whole number of steps of {per_step}"
+        whole = int(amount // per_step)
+        less = f"measure: {whole} leaves the rest out, " if whole else ""
+        return f"{amount} {form} are not a whole number of steps of {per_step}; {less}measure: {whole + 1} goes round"
     return int(amount // per_step)
 
 
