@@ -11,18 +11,20 @@ from typing import TYPE_CHECKING, Any
 from raybench.version import __version__
 
 if TYPE_CHECKING:
-    from raybench.api import run
+    from raybench.cluster.run import run
     from raybench.judge.compare import compare
+    from raybench.judge.scaling import scaling
     from raybench.results.load import load
     from raybench.spec.plan import plan
 
-__all__ = ["__version__", "compare", "load", "plan", "run"]
+__all__ = ["__version__", "compare", "load", "plan", "run", "scaling"]
 
 _HOMES = {
     "compare": "raybench.judge.compare",
     "load": "raybench.results.load",
     "plan": "raybench.spec.plan",
-    "run": "raybench.api",
+    "run": "raybench.cluster.run",
+    "scaling": "raybench.judge.scaling",
 }
 
 

@@ -188,7 +188,8 @@ def test_plan_resolves_auto_against_this_machine(sweep: str, monkeypatch: pytest
     "args",
     [
         ["plan", "SWEEP", "--json"], ["show", "OUT", "--json"], ["show", "OUT", "--trial", "fff", "--json"],
-        ["compare", "OUT", "--json"], ["workloads", "--json"], ["schema", "--json"], ["schema", "--columns", "--json"],
+        ["compare", "OUT", "--json"], ["scaling", "OUT", "--json"], ["workloads", "--json"], ["schema", "--json"],
+        ["schema", "--columns", "--json"],
     ],
 )  # fmt: skip
 def test_every_line_of_json_parses(args: list[str], sweep: str, out: str) -> None:
@@ -277,6 +278,23 @@ def test_what_must_be_known_stands_below_the_comparison(tmp_path: Path) -> None:
     ]
 
 
+def test_scaling_says_what_more_workers_bring(tmp_path: Path) -> None:
+    """1 and 2 workers, 50 ms each on 4 samples a worker: twice the throughput, in every form."""
+    of_two = [make_config(num_workers=n, precision=name) for name in ("fp32", "bf16") for n in (1, 2)]
+    store(tmp_path / "res", *(make_trial(config, sweep_order=order) for order, config in enumerate(of_two)))
+    out = str(tmp_path / "res")
+    assert "2.00x" in run("scaling", out).stdout
+    assert "near-perfect" in run("scaling", out, "--baseline", "1").stdout
+    assert "speed-up" in run("scaling", out, "--pivot").stdout
+    assert "geometric mean" in run("scaling", out, "--averages").stdout
+    rows = [json.loads(line) for line in run("scaling", out, "--json").stdout.splitlines()]
+    assert [row["speedup"] for row in rows] == [1.0, 2.0, 1.0, 2.0]
+    (first, _) = [json.loads(line) for line in run("scaling", out, "--averages", "--json").stdout.splitlines()]
+    assert (first["shapes"], first["geometric_mean_speedup"]) == (1, 2.0)
+    done = command("scaling", out, "--baseline", "4")
+    assert (done.returncode, done.stderr) == (2, "error: baseline=4: not measured; there are 1, 2\n")
+
+
 def test_errors_are_one_line_and_an_exit_code(tmp_path: Path, sweep: str, out: str) -> None:
     """On stderr, without a traceback, with the class's exit code; a sweep's mistakes keep their own form."""
     for args, code, said in (
@@ -321,7 +339,7 @@ def test_a_closed_pipe_is_quiet(sweep: str) -> None:
     "args",
     [
         ["plan", "SWEEP"], ["plan", "SWEEP", "--json"], ["show", "OUT"], ["show", "OUT", "--trial", "fff"],
-        ["compare", "OUT"], ["workloads"], ["schema"], ["schema", "--columns"],
+        ["compare", "OUT"], ["scaling", "OUT"], ["workloads"], ["schema"], ["schema", "--columns"],
     ],
 )  # fmt: skip
 def test_a_reader_that_left_before_the_first_word_is_no_error(args: list[str], sweep: str, out: str) -> None:
@@ -380,8 +398,7 @@ def test_run_prints_the_table_of_what_it_planned_and_the_next_command(stub: RunS
     done = run("run", "quick", "--out", stub.closed.out)
     assert done.exit_code == 0
     lines = done.stdout.splitlines()
-    assert lines[0] == "2 ok"
-    assert ["×1" in lines[4], "×2" in lines[5]] == [True, True]
+    assert ["×1" in lines[3], "×2" in lines[4]] == [True, True]
     assert lines[-1] == f"next:  raybench compare {stub.closed.out} --by num_workers"
     assert sum("encdec" in line for line in lines) == 2
 

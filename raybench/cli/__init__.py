@@ -12,6 +12,7 @@ from raybench.cli.app import add_commands, app
 from raybench.cli.compare import compare
 from raybench.cli.plan import plan
 from raybench.cli.run import run
+from raybench.cli.scaling import scaling
 from raybench.cli.schema import schema
 from raybench.cli.show import show
 from raybench.cli.tell import complain
@@ -23,6 +24,7 @@ add_commands(
     plan,
     show,
     compare,
+    scaling,
     workloads,
     schema,
 )

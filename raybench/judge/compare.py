@@ -12,6 +12,7 @@ import pandas as pd
 
 from raybench.errors import UsageError
 from raybench.judge.axes import Axis, ParsedConfigs, left_out_of_pairs, pairs_of, read_axes, varied
+from raybench.judge.given import given_rows
 from raybench.judge.refusals import (
     refuse_mixed_work,
     refuse_nothing_in_common,
@@ -24,7 +25,6 @@ from raybench.judge.weak_scaling import WeakScaling, weak_scaling
 from raybench.measure.statistics import ratio_interval
 from raybench.record.trial import Trial
 from raybench.results.configs import NOT_WORK, distinct_labels
-from raybench.results.load import load
 
 FIGURES: Final = (
     "samples_per_s", "tokens_per_s", "samples_per_s_per_gpu", "tokens_per_s_per_gpu", "tflops_per_gpu", "mfu",
@@ -44,7 +44,6 @@ _READ: Final = (
 )  # fmt: skip
 
 
-_ALWAYS: Final = ("cluster", "outcome", "valid")       # those that `load` reads in any case
 _NOISE: Final = r"\b(?:noisy_steps|wide_interval|short_window)\b"
 
 
@@ -85,7 +84,7 @@ def compare(
     Raises UsageError for an unknown axis or baseline, ComparisonError for what must not be compared.
     """
     asked = {"by": by, "baseline": baseline, "allow_quick": allow_quick, "include_invalid": include_invalid}
-    return side_by_side(_rows_of(rows), **asked).table
+    return side_by_side(given_rows(rows, _READ, "compare"), **asked).table
 
 
 def side_by_side(
@@ -112,21 +111,6 @@ def side_by_side(
     used = best[used_rows(best, include_invalid)]
     table = _laid_out(_with_ratios(sides, used, base), axes, base)
     return Comparison(table, len(rows) - len(best), weak_scaling(axes, rows, configs))
-
-
-def _rows_of(rows: Any) -> pd.DataFrame:
-    """The rows that were given; UsageError for what are none."""
-    if isinstance(rows, str | Path):
-        return load(rows)
-    if not isinstance(rows, pd.DataFrame):
-        raise UsageError(f"compare takes rows of raybench.load or a folder of results, not {type(rows).__name__}")
-    missing = [name for name in (*_ALWAYS, *_READ) if name not in rows]
-    if missing:
-        more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
-        raise UsageError(f"these are no whole rows of raybench.load: without {', '.join(missing[:3])}{more}")
-    if rows.empty:
-        raise UsageError("there are no rows to compare")
-    return rows
 
 
 def _paired(frame: pd.DataFrame, axes: Sequence[Axis], configs: ParsedConfigs) -> pd.DataFrame:

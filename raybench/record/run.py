@@ -52,9 +52,7 @@ class RunClosed:
 
 
 class Observer(Protocol):
-    """Whoever watches a run. Calls come from one thread at a time; `joining` and `opened` may never come."""
-
-    def joining(self, ray: str) -> None: ...  # a Ray is being joined or started, which takes many seconds
+    """Whoever watches a run. Calls come from one thread at a time."""
 
     def opened(self, run: RunOpened) -> None: ...
 

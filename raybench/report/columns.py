@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
@@ -13,6 +13,9 @@ from rich.text import Text
 
 from raybench.report.numbers import is_null
 from raybench.report.text import NULL, literal, shortened
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Row = Mapping[str, Any]
 GAP = 2       # cells between columns: one of padding, one that the box draws
@@ -136,3 +139,8 @@ def _shortened(kept: Sequence[Filled], width: int) -> list[Filled]:
 def _cell(filled: Filled, index: int, row: Row) -> Text:
     style = filled.column.style(row) if filled.column.style else ""
     return Text(filled.cells[index], style=style)
+
+
+def rows_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows of a frame, each a mapping from column to value."""
+    return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from rich.console import RenderableType
 from rich.table import Table
-from rich.text import Text
 
-from raybench.report.columns import Row, Shown, filled_with, fit, table
+from raybench.report.columns import Row, Shown, filled_with, fit, rows_of, table
 from raybench.report.numbers import count, gib, giga, is_null, percent, ratio, significant, spread, three
 from raybench.report.short_id import short_ids
 from raybench.report.status import marked_outcome, notes, outcome_style, told_outcome
@@ -79,7 +77,7 @@ def trial_rows(frame: pd.DataFrame, among: Iterable[str] | None = None) -> list[
 
 def trial_table(frame: pd.DataFrame, width: int, among: Iterable[str] | None = None) -> Table:
     """One line a row of `load`. Ids are unique among those in `among`."""
-    columns, rows = _trial_columns(_per(frame["device_kind"])), trial_rows(frame, among)
+    columns, rows = _trial_columns(each(frame["device_kind"])), trial_rows(frame, among)
     if _notes_fit(columns, rows, width):
         return table(columns, rows, width)
     marked = [replace(column, show=marked_outcome) if column.header == "outcome" else column for column in columns]
@@ -101,7 +99,7 @@ def compare_table(compared: pd.DataFrame, width: int) -> Table:
         *([] if "cluster" in axes else [Shown("cluster", "cluster", **_LEFT, priority=1, if_varied=True)]),
         *(Shown(axis, axis, _axis_value, **_LEFT) for axis in axes),
         Shown("samples/s", "samples_per_s", significant, spare=True),
-        *_speed_columns(_per(compared["device_kind"])),
+        *_speed_columns(each(compared["device_kind"])),
         *_MEMORY,
         Shown("repeats", "repeats", lambda repeats: count(repeats or None), priority=5, if_varied=True),
         Shown("ratio", "", _ratio, of_row=True, style=_ratio_style),
@@ -119,7 +117,7 @@ def axes_of(compared: pd.DataFrame) -> list[str]:
 def _named_once(compared: pd.DataFrame) -> list[dict[str, Any]]:
     repeated = compared["pair"].eq(compared["pair"].shift()).fillna(False)
     shown = compared.assign(shown_work=compared["work"].mask(repeated, ""))
-    return [{str(name): value for name, value in row.items()} for row in shown.to_dict("records")]
+    return rows_of(shown)
 
 
 def _axis_value(value: Any) -> str:
@@ -189,25 +187,22 @@ def workload_table(rows: Sequence[Row], width: int) -> Table:
 
 
 _COLUMNS: Final = (
+    Shown("table", "table", **_LEFT),
     Shown("column", "name", **_LEFT, style=lambda row: "bold"),
-    Shown("type", "kind", **_LEFT, priority=2),
-    Shown("unit", "unit", **_LEFT, priority=1),
-    Shown("over ranks", "over_ranks", **_LEFT, priority=4),
-    Shown("null", "null", **_LEFT, priority=3),
-    Shown("meaning", "meaning", **_LEFT, least=36, wraps=True),
+    Shown("type", "kind", **_LEFT, priority=3),
+    Shown("unit", "unit", **_LEFT, priority=4),
+    Shown("null", "null", **_LEFT, priority=1),
+    Shown("over ranks", "over_ranks", **_LEFT, priority=2),
+    Shown("meaning", "meaning", **_LEFT, least=20, wraps=True),
 )
 
 
-def column_tables(rows: Sequence[Row], width: int) -> Iterator[RenderableType]:
-    """The columns of the results' tables, each table under its name."""
-    for name in dict.fromkeys(row["table"] for row in rows):
-        of_table = [row for row in rows if row["table"] == name]
-        yield Text.assemble((name, "bold"), f" · {counted(len(of_table), 'column')}\n")
-        yield table(_COLUMNS, of_table, width)
-        yield ""
+def column_table(rows: Sequence[Row], width: int) -> Table:
+    """The columns of the results' tables."""
+    return table(_COLUMNS, rows, width)
 
 
-def _per(device_kinds: Iterable[Any]) -> str:
+def each(device_kinds: Iterable[Any]) -> str:
     """Whose share a per-worker figure is: a GPU's, unless there are CPU rows only."""
     known = {kind for kind in device_kinds if not is_null(kind)}
     return "worker" if known == {"cpu"} else "GPU"

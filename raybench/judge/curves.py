@@ -1,0 +1,167 @@
+"""Scaling curves: rows that differ in nothing but the number of GPUs, and in what must follow from it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from raybench.judge.axes import ParsedConfigs
+from raybench.results.configs import (
+    NOT_WORK,
+    derived_batch_number,
+    distinct_labels,
+    flattened,
+    pairing_key,
+    within,
+)
+
+STRONG, WEAK = "strong", "weak"
+FACTS: Final = (
+    "cluster", "device_kind", "gpu_model", "quality", "effective_precision", "effective_strategy",
+    "effective_attention", "backend", "raybench_version", "torch_version", "cuda_version", "driver_version",
+    "ray_version",
+)  # fmt: skip
+"""Columns that are equal on all of a curve: where it ran, what really ran, and with which software."""
+_FOLLOWS: Final = frozenset({"num_workers", "nodes", "packing", "scaling"})
+"""Settings that say how many GPUs there are and where, and which curve is meant."""
+_BATCH: Final = frozenset({"micro_batch", "grad_accum", "global_batch"})
+_RESOLVED: Final = frozenset({"device", "backend"})
+"""Asked as `auto` or by name: what came of it is among the facts."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One shape, one machine, one software: `counts` are the numbers of GPUs at which it has a row that ended `ok`."""
+
+    number: int
+    kind: str                         # strong: equal work in all; weak: equal work on each GPU
+    label: str
+    config: Mapping[str, Any]         # of its first row
+    facts: Mapping[str, Any]          # by column; None where no row ended `ok`
+    counts: frozenset[int]
+    attempted: frozenset[int]         # also those that failed
+
+
+def curves_of(frame: pd.DataFrame, configs: ParsedConfigs) -> tuple[pd.DataFrame, list[Curve]]:
+    """The rows with `pair` (their curve's number), `value` (GPUs), `work`, `order` and `row`; and the curves."""
+    rows: pd.DataFrame = frame.assign(
+        value=frame["num_workers"].astype("int64"), row=np.arange(len(frame)), asked=_asked_keys(configs)
+    )
+    rows["pair"] = _numbered(rows)
+    rows["order"] = rows.groupby("pair", sort=False)["sweep_order"].transform("min").astype("int64")
+    curves = _told_apart([_curve(int(str(pair)), group, configs) for pair, group in rows.groupby("pair", sort=False)])
+    rows["work"] = rows["pair"].map({curve.number: curve.label for curve in curves})
+    return rows, curves
+
+
+def settings(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings in which the rows of a curve are equal, by dotted path."""
+    left_out = NOT_WORK | _FOLLOWS | _RESOLVED | (_BATCH - _kept_batch(config))
+    return {path: value for path, value in flattened(config) if not within(path, left_out)}
+
+
+def kind_of(config: Mapping[str, Any]) -> str:
+    """Which curve a config belongs to: as the sweep says, else weak where the whole batch follows from the GPUs.
+
+    A batch that was given as a whole is strong scaling, and so is work without batches, of which each rank has a part.
+    """
+    asked = config.get("scaling")
+    if asked in (STRONG, WEAK):
+        return str(asked)
+    return WEAK if derived_batch_number(config.get("batch_given")) == "global_batch" else STRONG
+
+
+def family_of(config: Mapping[str, Any]) -> str:
+    """What is shown together: a workload, and of the products the square ones apart from those of many rows."""
+    shape, workload = config.get("model"), str(config.get("workload"))
+    if not isinstance(shape, Mapping) or not {"m", "k", "n"} <= shape.keys():
+        return workload
+    return f"{workload}, {'square' if shape['m'] == shape['k'] == shape['n'] else 'batch'}"
+
+
+def _kept_batch(config: Mapping[str, Any]) -> frozenset[str]:
+    """The batch numbers that are equal on the curve of a config: the total, or those of a GPU, and what was given."""
+    if kind_of(config) == WEAK:
+        return frozenset({"micro_batch", "grad_accum"})
+    given = frozenset(str(config.get("batch_given") or "").split("+")) & _BATCH
+    return given | {"global_batch"} if len(given) < len(_BATCH) else frozenset({"global_batch"})
+
+
+def _asked_keys(configs: ParsedConfigs) -> np.ndarray[Any, Any]:
+    return configs.spread([_asked_key(config) for config in configs.configs])
+
+
+def _asked_key(config: Mapping[str, Any]) -> str:
+    kept = _kept_batch(config)
+    numbers = json.dumps([kind_of(config), {name: config.get(name) for name in sorted(kept)}])
+    return pairing_key(dict(config), without=_FOLLOWS | _RESOLVED | _BATCH) + numbers
+
+
+def _numbered(rows: pd.DataFrame) -> list[int]:
+    """A curve's number for each row: by what was asked and by all facts, which only rows that ended `ok` have.
+
+    What failed belongs to the first curve that was asked the same on its cluster and lacks its number of GPUs.
+    """
+    numbers: dict[Hashable, int] = {}
+    counts: dict[int, set[int]] = {}
+    of_asked: dict[Hashable, list[int]] = {}
+    found = dict.fromkeys(rows.index, 0)
+    for index, asked, count, facts in _identified(rows, ok=True):
+        number = numbers.setdefault((asked, facts), len(numbers))
+        counts.setdefault(number, set()).add(count)
+        if number not in of_asked.setdefault((asked, facts[0]), []):
+            of_asked[asked, facts[0]].append(number)
+        found[index] = number
+    for index, asked, count, facts in _identified(rows, ok=False):
+        lacking = [number for number in of_asked.get((asked, facts[0]), []) if count not in counts[number]]
+        found[index] = lacking[0] if lacking else numbers.setdefault((asked, facts[0]), len(numbers))
+    return list(found.values())
+
+
+def _identified(rows: pd.DataFrame, *, ok: bool) -> Iterator[tuple[Any, str, int, tuple[Any, ...]]]:
+    chosen = rows[rows["outcome"].eq("ok").astype(bool) == ok]
+    columns = [[None if pd.isna(value) else value for value in chosen[name]] for name in FACTS]
+    yield from zip(chosen.index, chosen["asked"], chosen["value"], zip(*columns, strict=True), strict=True)
+
+
+def _curve(number: int, rows: pd.DataFrame, configs: ParsedConfigs) -> Curve:
+    ok = rows[rows["outcome"].eq("ok")]
+    config = configs.row(int(rows["row"].iloc[0]))
+    first = ok.iloc[0] if len(ok) else None
+    facts = {name: None if first is None or pd.isna(first[name]) else first[name] for name in FACTS}
+    facts["cluster"] = rows["cluster"].iloc[0]
+    return Curve(
+        number, kind_of(config), "", config, facts, frozenset(map(int, ok["value"])), frozenset(map(int, rows["value"]))
+    )
+
+
+def _told_apart(curves: Sequence[Curve]) -> list[Curve]:
+    """Each with a label; where several share one, with the batch and the facts in which they differ."""
+    left_out = [
+        _FOLLOWS | ({"global_batch"} if curve.kind == WEAK else {"micro_batch", "grad_accum"}) for curve in curves
+    ]
+    labels = distinct_labels([curve.config for curve in curves], left_out, NOT_WORK | _RESOLVED)
+    alike: dict[str, list[int]] = {}
+    for index, label in enumerate(labels):
+        alike.setdefault(label, []).append(index)
+    for members in alike.values():
+        said = [_sayable(curves[index]) for index in members]
+        varying = [name for name in said[0] if len({str(values.get(name)) for values in said}) > 1]
+        for index, values in zip(members, said, strict=True):
+            labels[index] += "".join(f" {_short(name)}={values[name]}" for name in varying)
+    return [Curve(**{**vars(curve), "label": label}) for curve, label in zip(curves, labels, strict=True)]
+
+
+def _sayable(curve: Curve) -> dict[str, Any]:
+    batch = {name: curve.config.get(name) for name in sorted(_kept_batch(curve.config))}
+    facts = {name: value for name, value in curve.facts.items() if name != "cluster"}     # it has its own column
+    return {"scaling": curve.kind, **dict.fromkeys(sorted(_BATCH)), **batch, **facts}
+
+
+def _short(name: str) -> str:
+    return name.removeprefix("effective_").removesuffix("_version")
