@@ -71,7 +71,8 @@ class Assembler:
         if settled is None:
             settled = {name: self._resolved(name, family, combo) for name in SETTINGS if name != "workload"}
             self._settled[family.name] = settled
-        return settled | {name: self._resolved(name, family, combo) for name in self._varying}
+        settings = settled | {name: self._resolved(name, family, combo) for name in self._varying}
+        return settings | _defaults_of_shape(family, settings)
 
     def _resolved(self, name: str, family: Family | None, combo: Sequence[Layer]) -> Resolved:
         key = (name, family and family.name, *(id(combo[i]) for i in self._touching[name]))
@@ -164,6 +165,15 @@ class Assembler:
             self._mistakes.extend([blame([*involved, workload], what or sentence)])
             return None
         return config
+
+
+def _defaults_of_shape(family: Family, settings: Mapping[str, Resolved]) -> dict[str, Resolved]:
+    """What nobody gave and the chosen shape has another default for."""
+    model = settings["model"].value
+    if not isinstance(model, ModelChoice) or not isinstance(model.shape, family.shape):
+        return {}
+    defaults = family.defaults_of(model.shape)
+    return {name: Resolved(value) for name, value in defaults.items() if settings[name].given is None}
 
 
 def steps_of(form: str, amount: int, family: Family, fields: Mapping[str, Any]) -> int | str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from importlib.metadata import entry_points
 
+from raybench.spec.families.decoder import DECODER
 from raybench.spec.families.encdec import ENCDEC
 from raybench.spec.families.matmul import MATMUL
 from raybench.spec.family import Family
 
-BUILT_IN = (ENCDEC, MATMUL)
+BUILT_IN = (ENCDEC, DECODER, MATMUL)
 ENTRY_POINT_GROUP = "raybench.workloads"
 
 

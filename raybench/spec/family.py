@@ -20,6 +20,10 @@ NETWORK_STRATEGIES = ("ddp", "none")
 """How the ranks of a network with gradients may share the work, the default first."""
 
 
+def _no_defaults(shape: Frozen) -> Mapping[str, Any]:
+    return {}
+
+
 def _no_rule(config: TrialConfig) -> Iterable[str]:
     return ()
 
@@ -36,6 +40,7 @@ class Family:
     """One workload as the sweep reader sees it.
 
     `settings` names which of `SPECIFIC` it has; `defaults` gives their values (and may override `precision`);
+    `defaults_of` those that another shape has instead, where they depend on it (by the shape, whatever its name);
     `strategies` lists what it can run under, the first being the default; `rule` yields one sentence for each
     thing that is wrong with a config although each of its values is right, as `setting: what`;
     `tokens_per_sample` counts a sample's tokens from its seq_len, None where there are no tokens; `sample` is what
@@ -49,6 +54,7 @@ class Family:
     settings: frozenset[str]
     strategies: tuple[str, ...]
     defaults: Mapping[str, Any] = field(default_factory=dict)
+    defaults_of: Callable[[Frozen], Mapping[str, Any]] = _no_defaults
     rule: Callable[[TrialConfig], Iterable[str]] = _no_rule
     tokens_per_sample: Callable[[int], int] | None = None
     sample: Callable[[TrialConfig], TokenSample] = token_pairs

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from raybench.spec.models import encdec, matmul
+from raybench.spec.models import decoder, encdec, matmul
 from raybench.spec.shapes import Frozen
 
-_PRESETS = (encdec.PRESETS, matmul.PRESETS)
+_PRESETS = (encdec.PRESETS, decoder.PRESETS, matmul.PRESETS)
 CUSTOM = "custom"
 """The model's name where no preset has its shape."""
 _MOST_TOLD = 3

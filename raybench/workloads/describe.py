@@ -10,6 +10,7 @@ from raybench.measure.counts import Counts
 from raybench.spec.config import Extent, TrialConfig
 from raybench.spec.expand import expand
 from raybench.spec.reader import sweep_from_bytes
+from raybench.spec.shapes import Frozen
 from raybench.spec.trial import PlannedTrial
 from raybench.workloads.base import Workload
 from raybench.workloads.registry import workload, workloads
@@ -57,18 +58,23 @@ def preset_rows() -> Iterator[dict[str, Any]]:
 def _preset_row(known: Workload, preset: str) -> dict[str, Any]:
     config = _default_config(known.family.name, preset)
     counts = known.counts(config)
-    shape = config.model.model_dump(mode="json")
     return {
         "workload": known.family.name,
         "preset": preset,
         "default": preset == known.family.default_model,
-        "shape": ", ".join(f"{name} {value}" for name, value in shape.items()),
+        "shape": _shape_text(config.model),
         "parameters": counts.parameters,
         "flops_per_sample": counts.model_flops_per_step / counts.samples_per_step,
         "seq_len": config.seq_len,
         "phase": config.phase,
         "origin": known.origin,
     }
+
+
+def _shape_text(shape: Frozen) -> str:
+    """`d_model 768, tied`: what is off or not there is not told."""
+    told = ((name, value) for name, value in shape.model_dump(mode="json").items() if value not in (None, False))
+    return ", ".join(name if value is True else f"{name} {value}" for name, value in told)
 
 
 def _default_config(name: str, preset: str) -> TrialConfig:

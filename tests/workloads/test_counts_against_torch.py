@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -9,13 +11,32 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from raybench.spec.config import TrialConfig
 from raybench.spec.families.encdec import ENCDEC, EncDecShape
+from raybench.spec.models.decoder import DecoderShape
+from raybench.spec.shapes import Frozen
 from raybench.workloads.registry import workload
 from tests.factories import make_config
 
-SHAPES = [
-    EncDecShape(d_model=32, nhead=4, num_encoder_layers=2, num_decoder_layers=3, dim_feedforward=48),
-    EncDecShape(d_model=16, nhead=2, num_encoder_layers=3, num_decoder_layers=1, dim_feedforward=64),
-]
+SHAPES = {
+    "encdec": [
+        EncDecShape(d_model=32, nhead=4, num_encoder_layers=2, num_decoder_layers=3, dim_feedforward=48),
+        EncDecShape(d_model=16, nhead=2, num_encoder_layers=3, num_decoder_layers=1, dim_feedforward=64),
+    ],
+    "decoder": [
+        DecoderShape(d_model=32, num_layers=3, num_heads=4, d_ff=48),
+        DecoderShape(
+            d_model=16, num_layers=2, num_heads=2, d_ff=64, norm="layernorm", positions="learned", activation="gelu",
+            tied=True, bias=True, max_positions=32,
+        ),
+        DecoderShape(d_model=16, num_layers=2, num_heads=2, d_ff=24, dropout=0.1, fused_qkv=False),
+    ],
+}  # fmt: skip
+CASES = [(name, shape) for name, shapes in SHAPES.items() for shape in shapes]
+
+
+def tiny(name: str, shape: Frozen, **changes: Any) -> TrialConfig:
+    """Two samples of 24 tokens out of 64 on one rank."""
+    values = {"seq_len": 24, "vocab_size": 64, "micro_batch": 2, "num_workers": 1}
+    return make_config(workload=name, model=shape, **values, **changes)
 
 
 def torch_flops(config: TrialConfig) -> int:
@@ -24,8 +45,9 @@ def torch_flops(config: TrialConfig) -> int:
     In training mode, because evaluation's fast path hides half of them, and with attention as plain matmuls, because
     on CPU the fused kernel counts as nothing.
     """
-    model = workload("encdec").builder()(config).train()
-    shape = (config.micro_batch, 2, config.seq_len)
+    found = workload(config.workload)
+    model = found.builder()(config).train()
+    shape = (config.micro_batch, *found.family.sample(config).shape)
     batch = torch.randint(config.vocab_size, shape, generator=torch.Generator().manual_seed(0))
     with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
         loss = model(batch)
@@ -34,12 +56,12 @@ def torch_flops(config: TrialConfig) -> int:
     return counter.get_total_flops()
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(("name", "shape"), CASES)
 @pytest.mark.parametrize("phase", ["forward", "forward_backward"])
-def test_flops_are_what_torch_counts(shape: EncDecShape, phase: str) -> None:
-    """To the last FLOP, for two samples of 24 source and 23 target tokens on one rank."""
-    config = make_config(model=shape, seq_len=24, vocab_size=64, micro_batch=2, num_workers=1, phase=phase)
-    assert torch_flops(config) == workload("encdec").counts(config).model_flops_per_step
+def test_flops_are_what_torch_counts(name: str, shape: Frozen, phase: str) -> None:
+    """To the last FLOP."""
+    config = tiny(name, shape, phase=phase)
+    assert torch_flops(config) == workload(name).counts(config).model_flops_per_step
 
 
 @pytest.mark.parametrize("preset", sorted(ENCDEC.presets))

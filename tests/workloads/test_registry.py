@@ -40,9 +40,9 @@ def workload_source(name: str) -> str:
 
 
 def test_built_in_workloads() -> None:
-    """Both are found, come from raybench, and are the families that the sweep reader knows."""
+    """All are found, come from raybench, and are the families that the sweep reader knows."""
     found = registry.workloads()
-    assert set(found) == {"encdec", "matmul"} == set(families())
+    assert set(found) == {"encdec", "decoder", "matmul"} == set(families())
     assert [found[name].family for name in found] == [families()[name] for name in found]
     assert {workload.origin for workload in found.values()} == {"raybench"}
 
@@ -50,7 +50,7 @@ def test_built_in_workloads() -> None:
 def test_a_plug_in_is_found_with_its_origin(plug_in: Path) -> None:
     """The entry point's workload carries the name of the distribution it came from."""
     plug_in.write_text(workload_source("ours"))
-    assert list(registry.workloads()) == ["encdec", "matmul", "ours"]
+    assert list(registry.workloads()) == ["encdec", "decoder", "matmul", "ours"]
     assert registry.workload("ours").origin == "acme-bench"
 
 
@@ -81,7 +81,7 @@ def test_an_unknown_name_gets_a_suggestion() -> None:
     """A near miss is suggested, anything else gets the list."""
     with pytest.raises(UsageError, match=r"^unknown workload 'endcec'; did you mean encdec\?$"):
         registry.workload("endcec")
-    with pytest.raises(UsageError, match=r"^unknown workload 'resnet50'; there are encdec, matmul$"):
+    with pytest.raises(UsageError, match=r"^unknown workload 'resnet50'; there are decoder, encdec, matmul$"):
         registry.workload("resnet50")
 
 
