@@ -40,6 +40,7 @@ from raybench.workloads.registry import workload
 DRIVER_MARGIN_S = 60.0
 """The driver waits this much longer than the workers' own deadline before it ends them by force."""
 _OK = Ending(outcome="ok")
+_SLOW_DATA_S = 30.0      # then a person is told what is waited for
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -197,7 +198,10 @@ class Dispatcher:
         if planned.config.source is None:
             return None
         try:
-            ray.get(on_node(prepare, self._inventory.node_id).remote(located(planned.config)))
+            prepared = on_node(prepare, self._inventory.node_id).remote(located(planned.config))
+            if not ray.wait([prepared], timeout=_SLOW_DATA_S)[0]:
+                self._observer.notice(f"data for {planned.label()} takes long: this run or another is writing it")
+            ray.get(prepared)
         except ray.exceptions.RayTaskError as error:
             cause = error.cause or error
             outcome, error_type = outcome_of(cause, planned.config.workload)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +11,7 @@ import numpy as np
 from raybench.errors import DataError
 from raybench.sources import manifest
 from raybench.sources.layout import Layout, folder, layout, shard_name
+from raybench.sources.lock import locked
 from raybench.sources.tokens import tokens
 from raybench.spec.config import TrialConfig
 
@@ -27,27 +25,19 @@ def prepare(config: TrialConfig) -> None:
     A second run that wants the same data waits until the first has it, then checks it.
 
     Raises:
-        DataError: prepared data is not what its manifest says, or the disk cannot hold or take it.
+        DataError: prepared data is not what its manifest says, the disk cannot hold or take it, or another run hangs.
     """
     if config.source is None or config.source.name != "shards":
         return
     directory, wanted = folder(config), layout(config)
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        with _locked(directory / ".lock"):
+        with locked(directory):
             if not manifest.exists(directory):
                 _write(directory, wanted)
             manifest.check(directory, wanted)
     except OSError as error:
         raise DataError(f"cannot prepare data in {directory}: {error}; choose another source.data_dir") from error
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Hold the folder's lock; the kernel frees it when the process ends, however it ends."""
-    with path.open("a") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 def _write(directory: Path, wanted: Layout) -> None:

@@ -150,18 +150,18 @@ def test_a_second_run_waits_and_then_hits(config: TrialConfig) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX)
         other = multiprocessing.get_context("spawn").Process(target=prepare, args=(config,))
         other.start()
-        _until_it_waits_for_a_lock(other)
+        _until_it_has_opened(directory / ".lock", other)
         assert not manifest.exists(directory)
     other.join(60)
     assert other.exitcode == 0
     manifest.check(directory, layout(config))
 
 
-def _until_it_waits_for_a_lock(process: multiprocessing.process.BaseProcess) -> None:
-    """The kernel lists a blocked lock as `1: -> FLOCK ADVISORY WRITE pid ...`."""
+def _until_it_has_opened(lock: Path, process: multiprocessing.process.BaseProcess) -> None:
+    """From then on it asks for the lock again and again."""
+    files = Path(f"/proc/{process.pid}/fd")
     while process.is_alive():
-        waiting = [line.split() for line in Path("/proc/locks").read_text().splitlines() if "->" in line]
-        if any(str(process.pid) in fields for fields in waiting):
+        if any(os.path.realpath(file) == str(lock) for file in files.iterdir()):
             return
     raise AssertionError("it did not wait")
 
