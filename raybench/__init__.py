@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from raybench.version import __version__
 
 if TYPE_CHECKING:
-    from raybench.cluster.run import run
+    from raybench.api import run
     from raybench.judge.compare import compare
     from raybench.judge.scaling import scaling
     from raybench.results.load import load
@@ -23,7 +23,7 @@ _HOMES = {
     "compare": "raybench.judge.compare",
     "load": "raybench.results.load",
     "plan": "raybench.spec.plan",
-    "run": "raybench.cluster.run",
+    "run": "raybench.api",
     "scaling": "raybench.judge.scaling",
 }
 

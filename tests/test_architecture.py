@@ -50,7 +50,7 @@ IN_SINGLE_FILES = {r"workloads/\w+/model\.py": {"torch"}}
 INSIDE_FUNCTIONS = {"cluster": {"torch", "ruamel"}}
 """What a folder needs in some process only: torch in a worker, not in a driver on a machine without it."""
 
-DOORS = {"__init__": set(), "__main__": set(), "cli": {"typer", "rich"}}
+DOORS = {"__init__": set(), "__main__": set(), "api": set(), "cli": {"typer", "rich"}}
 """Modules beside the folders, with their third-party imports. Of ours they may import all, when the command runs."""
 
 

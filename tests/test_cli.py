@@ -398,7 +398,8 @@ def test_run_prints_the_table_of_what_it_planned_and_the_next_command(stub: RunS
     done = run("run", "quick", "--out", stub.closed.out)
     assert done.exit_code == 0
     lines = done.stdout.splitlines()
-    assert ["×1" in lines[3], "×2" in lines[4]] == [True, True]
+    assert lines[0] == "2 ok"
+    assert ["×1" in lines[4], "×2" in lines[5]] == [True, True]
     assert lines[-1] == f"next:  raybench compare {stub.closed.out} --by num_workers"
     assert sum("encdec" in line for line in lines) == 2
 

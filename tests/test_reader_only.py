@@ -70,6 +70,25 @@ def test_reading_commands(folder: Path, absent: str, words: str) -> None:
     assert done.stdout
 
 
+@pytest.mark.parametrize(
+    ("program", "words"),
+    [("from raybench.cli import main\nmain()", ["run", "quick"]), ("import raybench\nraybench.run('quick')", [])],
+)
+def test_running_names_what_is_missing(folder: Path, absent: str, program: str, words: list[str]) -> None:
+    """One line with the cure, exit 2; from Python the same as an exception."""
+    before = set(folder.rglob("*"))
+    done = run(folder, program, absent, *words)
+    assert done.stdout == ""
+    told = done.stderr.splitlines()[-1]
+    assert told.split("error: ")[-1].split("Error: ")[-1] == (
+        "running needs ray, torch, psutil, pynvml: not installed here, so raybench can only plan and read; "
+        "to install: pip install 'ray[train,tune,data]' torch psutil nvidia-ml-py"
+    )
+    if words:
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert set(folder.rglob("*")) == before
+
+
 def test_load_compare_and_plan_from_python(folder: Path, absent: str) -> None:
     """The same for the functions that a notebook calls."""
     program = (

@@ -70,17 +70,18 @@ def run(
         plan(sweep=sweep, overrides=overrides, only=only, quick=quick)
         print_parts("", f"a run would put its results in {out}; nothing was started")
         return
-    from raybench.cluster.quiet import kept_stdout
+    from raybench.api import watched
+    from raybench.cluster.needs import DRIVER, need
+
+    need(*DRIVER)
     from raybench.cluster.run import run_sweep
-    from raybench.report.console import console_on
-    from raybench.report.progress import ProgressDisplay
     from raybench.report.run_end import print_run_end
 
-    with kept_stdout() as terminal:
+    with watched() as observer:
         closed = run_sweep(
             sweep, out=out, local=local, address=address, cluster=cluster, overrides=overrides, only=only,
             quick=quick, fresh=fresh, newer_than=newer_than, retry=retry, accept=accept, tags=named, note=note,
-            verbose=verbose, observer=ProgressDisplay(console_on(terminal)), take_signals=True,
+            verbose=verbose, observer=observer, take_signals=True,
         )  # fmt: skip
     print_run_end(closed)
     raise typer.Exit(closed.exit_code)

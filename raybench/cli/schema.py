@@ -15,11 +15,11 @@ def schema(
     """Print the JSON Schema of sweep files, for editors."""
     from raybench.report.columns_list import column_rows
     from raybench.report.output import print_parts, print_rows, stdout_width
-    from raybench.report.tables import column_table
+    from raybench.report.tables import column_tables
     from raybench.spec.schema import json_schema
 
     if columns and not as_json:
-        print_parts(column_table(column_rows(), stdout_width()))
+        print_parts(*column_tables(column_rows(), stdout_width()))
     elif as_json:
         print_rows(column_rows() if columns else [json_schema()])
     else:

@@ -46,6 +46,11 @@ class Choice:
         """Whether a Ray of this run's own is started."""
         return self.address is None
 
+    @property
+    def doing(self) -> str:
+        """What `join` does, while it does it."""
+        return f"{'starting a private Ray' if self.private else f'joining the Ray at {self.address}'} ({self.why})"
+
 
 def choose(
     *, local: bool, address: str | None, env_address: str | None, announced: Announcement | None, user: str

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+from raybench.cluster.exit_code import EXPECTED
 from raybench.cluster.naming import cluster_name
 from raybench.errors import UsageError
 from raybench.results.resume import outcome_set, retry_set
@@ -82,15 +83,18 @@ class RunOptions:
         self.retried()
         return self
 
-    def continue_command(self, done_since: datetime | None) -> str:
-        """The command that runs what is left of this run."""
+    def continue_command(self, done_since: datetime | None, ended: Collection[str] = ()) -> str:
+        """The command that runs what is left of this run, of which every trial has `ended` in one of these outcomes.
+
+        Where none of them would run again by itself, the command asks for those that are no success.
+        """
         words: list[str] = ["raybench", "run", self.sweep]
         values: list[tuple[str, Any]] = [
             ("--out", self.out if self.out != "results" else None),
             ("--address", self.address),
             ("--cluster", self.cluster),
             ("--newer-than", done_since and done_since.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")),
-            ("--retry", self.retry),
+            ("--retry", self._retry_after(ended)),
             ("--accept", self.accept),
             ("--note", self.note),
         ]
@@ -101,3 +105,9 @@ class RunOptions:
         words += [word for name, value in self.tags.items() for word in ("--tag", f"{name}={value}")]
         words += [flag for flag, on in (("--local", self.local), ("--quick", self.quick)) if on]
         return shlex.join(words)
+
+    def _retry_after(self, ended: Collection[str]) -> str | None:
+        failed = frozenset(ended) - EXPECTED - self.accepted()
+        if failed & self.retried():
+            return self.retry
+        return ",".join([*([self.retry] if self.retry else []), *sorted(failed)]) or None

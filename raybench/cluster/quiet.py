@@ -13,10 +13,24 @@ from pathlib import Path
 from typing import TextIO
 
 
-def kept_stdout() -> TextIO:
-    """The standard output as it is now, on a descriptor of its own that `printing_into` leaves alone."""
+@contextlib.contextmanager
+def kept_stdout() -> Iterator[TextIO]:
+    """The standard output as it is now, which `printing_into` leaves alone; a notebook's has no descriptor to lose."""
     sys.stdout.flush()
-    return os.fdopen(os.dup(1), "w", buffering=1, encoding=sys.stdout.encoding or "utf-8", errors="replace")
+    if not _is_descriptor_1(sys.stdout):
+        yield sys.stdout
+        return
+    with os.fdopen(
+        os.dup(1), "w", buffering=1, encoding=sys.stdout.encoding or "utf-8", errors="replace"
+    ) as terminal:
+        yield terminal
+
+
+def _is_descriptor_1(stream: TextIO) -> bool:
+    try:
+        return stream.fileno() == 1
+    except (OSError, AttributeError):      # io.UnsupportedOperation is an OSError
+        return False
 
 
 @contextlib.contextmanager

@@ -114,7 +114,7 @@ def _asked(config: TrialConfig) -> dict[str, Any]:
         "device_requested": config.device,
         **{name: getattr(config, name) for name in (
             "seq_len", "vocab_size", "num_workers", "micro_batch", "grad_accum", "global_batch", "batch_given",
-            "precision", "phase", "strategy", "compile", "isolation", "seed",
+            "precision", "phase", "strategy", "compile", "isolation", "seed", "nodes", "packing",
         )},
     }  # fmt: skip
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from raybench.cluster.code_version import source_hash
 from raybench.cluster.connect import Choice, join, look_and_choose
@@ -22,6 +22,7 @@ from raybench.cluster.exit_code import exit_code
 from raybench.cluster.group import START_LIMIT_SETTING
 from raybench.cluster.inventory import Inventory, take_inventory, usable_cores, worker_counts
 from raybench.cluster.naming import cluster_name, host_of
+from raybench.cluster.needs import need
 from raybench.cluster.options import RunOptions
 from raybench.cluster.quiet import printing_into
 from raybench.cluster.rows import RunFacts
@@ -39,9 +40,6 @@ from raybench.spec.reader import read_sweep
 from raybench.spec.selection import Only, only_texts
 from raybench.spec.sweep import SweepSpec
 from raybench.spec.trial import PlannedTrial, worker_group
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # Read by Ray's own processes when they start. A benchmark trial is never restarted half-way, its end must be known at
 # once, and Tune must neither take Ctrl-C for itself nor log.
@@ -61,7 +59,9 @@ _ABANDONED_S = 86_400.0
 
 
 class Silent:
-    """An observer that says nothing: what `raybench.run` uses unless given another."""
+    """An observer that says nothing."""
+
+    def joining(self, ray: str) -> None: ...
 
     def opened(self, run: RunOpened) -> None: ...
 
@@ -72,22 +72,6 @@ class Silent:
     def notice(self, text: str) -> None: ...
 
     def closed(self, run: RunClosed) -> None: ...
-
-
-def run(sweep: str | Path, **options: Any) -> pd.DataFrame:
-    """Run a sweep and return the latest row of each of its trials on this cluster, in the sweep's order.
-
-    `sweep` is a file or the name of a shipped sweep; `options` are those of `run_sweep`. Ctrl-C commits what is
-    known and raises KeyboardInterrupt.
-    """
-    from raybench.results.load import load
-
-    closed = run_sweep(sweep, **options)
-    frame = load(closed.out)
-    mine = (frame["sweep"] == closed.sweep) & (frame["cluster"] == closed.cluster)
-    mine &= frame["trial_id"].isin(set(closed.trial_ids))
-    rows: pd.DataFrame = frame.loc[mine].sort_values("sweep_order", ignore_index=True)
-    return rows
 
 
 def run_sweep(
@@ -187,10 +171,13 @@ class _Run:
 
     @contextlib.contextmanager
     def _joined(self) -> Iterator[tuple[Choice, str]]:
+        choice = look_and_choose(local=self._options.local, address=self._options.address)
+        if choice.private:
+            need("torch")      # its workers run here; those of another Ray have their own
+        self._observer.joining(choice.doing)
+        address = join(choice, namespace=self._run_id, verbose=self._options.verbose, cores=usable_cores())
         import ray
 
-        choice = look_and_choose(local=self._options.local, address=self._options.address)
-        address = join(choice, namespace=self._run_id, verbose=self._options.verbose, cores=usable_cores())
         if self._watch is not None:
             self._watch.install()
         try:
@@ -308,16 +295,17 @@ class _Run:
         keys = [(cluster, trial.trial_id) for trial in work.planned]
         ended = [rows[key] for key in keys if key in rows]
         outcomes = Counter(row.outcome for row in ended)
+        not_run = len(work.planned) - len(ended)
         return RunClosed(
             sweep=self._spec.name,
             cluster=cluster,
             trial_ids=tuple(trial.trial_id for trial in work.planned),
             outcomes=dict(outcomes),
-            not_run=len(work.planned) - len(ended),
+            not_run=not_run,
             invalid=sum(row.outcome == "ok" and not row.valid for row in ended),
             exit_code=exit_code(outcomes, len(work.planned), self._options.accepted()) if code is None else code,
             out=str(self._options.folder()),
-            continue_command=self._options.continue_command(self._done_since),
+            continue_command=self._options.continue_command(since, {} if not_run else outcomes),
         )
 
     def _on_stop(self, action: Callable[[], None]) -> None:

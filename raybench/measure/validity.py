@@ -43,7 +43,7 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Rule:
-    """`broken` says whether the evidence breaks it; `meaning` is one sentence for the reader of a row."""
+    """`broken` says whether the evidence breaks it; `meaning` is one sentence that fits on a line behind the name."""
 
     name: str
     meaning: str
@@ -142,37 +142,37 @@ INVALID: tuple[Rule, ...] = (
         lambda evidence: evidence.counted.measured_steps < MIN_STEPS,
     ),
     Rule("no_throughput", "The throughput is zero or no number.", _no_throughput),
-    Rule("above_peak", "More FLOP/s than the chip can do: the work, the time or the precision is wrong.", _above_peak),
+    Rule("above_peak", "More FLOP/s than the chip can do.", _above_peak),
     Rule(
         "loss_not_finite",
-        "A loss was NaN or infinite, and arithmetic on such numbers is no training.",
+        "A loss was NaN or infinite.",
         lambda evidence: evidence.counted.loss_finite is False,
     ),
-    Rule("work_mismatch", "The samples or tokens counted are not those that the steps should hold.", _work_mismatch),
+    Rule("work_mismatch", "Samples or tokens counted are not what the steps hold.", _work_mismatch),
     Rule(
         "parameter_mismatch",
-        "The model built has other parameters than its FLOPs were counted for.",
+        "The model built has other parameters than planned.",
         _parameter_mismatch,
     ),
-    Rule("ranks_disagree", "The ranks did not run the same steps of the same model.", _ranks_disagree),
-    Rule("mixed_gpus", "The ranks ran on different GPU models, so the number belongs to none of them.", _mixed_gpus),
+    Rule("ranks_disagree", "The ranks ran other steps or models.", _ranks_disagree),
+    Rule("mixed_gpus", "The ranks ran on different GPU models.", _mixed_gpus),
     Rule("energy_implausible", "The energy is more than the boards can draw, or negative.", _energy_implausible),
     Rule(
         "steps_do_not_sum",
-        f"On a rank the step times and the window differ by more than {SUM_DIFFERS:.0%}.",
+        f"Step times and window differ by more than {100 * SUM_DIFFERS:.0f} %.",
         _steps_do_not_sum,
     ),
 )
 WARNINGS: tuple[Rule, ...] = (
     Rule(
         "noisy_steps",
-        f"Step times vary: their standard deviation is above {NOISY_CV:.0%} of the mean.",
+        f"Step times vary by more than {100 * NOISY_CV:.0f} % (CV).",
         lambda evidence: evidence.speed.step_ms_cv is not None and evidence.speed.step_ms_cv > NOISY_CV,
     ),
-    Rule("wide_interval", f"The 95 % interval reaches more than {WIDE_HALF_WIDTH:.0%} to each side.", _wide_interval),
-    Rule("short_window", f"Fewer than {FEW_STEPS} measured steps, and under {SHORT_S:.0f} s of them.", _short_window),
-    Rule("straggler", "The slowest rank's median step is over 10 % above that of the middle rank.", _straggler),
-    Rule("clocks_differ", f"Device events and host clock differ by more than {CLOCKS_DIFFER:.0%}.", _clocks_differ),
-    Rule("small_share", "A rank's share of the split work is too small to fill its GPU.", _small_share),
+    Rule("wide_interval", f"The 95 % interval is wider than ±{100 * WIDE_HALF_WIDTH:.0f} %.", _wide_interval),
+    Rule("short_window", f"Fewer than {FEW_STEPS} measured steps, under {SHORT_S:.0f} s.", _short_window),
+    Rule("straggler", "The slowest rank takes over 10 % more than the middle one.", _straggler),
+    Rule("clocks_differ", f"Device and host clocks differ by more than {100 * CLOCKS_DIFFER:.0f} %.", _clocks_differ),
+    Rule("small_share", "A rank's share of the work is too small to fill its GPU.", _small_share),
 )
 MEANINGS: Mapping[str, str] = MappingProxyType({rule.name: rule.meaning for rule in INVALID + WARNINGS})

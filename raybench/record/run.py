@@ -52,7 +52,9 @@ class RunClosed:
 
 
 class Observer(Protocol):
-    """Whoever watches a run. Calls come from one thread at a time."""
+    """Whoever watches a run. Calls come from one thread at a time; `joining` and `opened` may never come."""
+
+    def joining(self, ray: str) -> None: ...  # a Ray is being joined or started, which takes many seconds
 
     def opened(self, run: RunOpened) -> None: ...
 

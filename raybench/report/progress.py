@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from rich.console import Console, Group
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
@@ -75,6 +75,8 @@ class Progress:
         parts = [f"{count(len(self.ended))} of {count(self.to_run)} done"]
         if self.running is not None:
             parts.append(f"running for {seconds(now_s - self.started_s, fine=False)}")
+        if len(self.ended) == self.to_run:
+            return f"{parts[0]} · leaving Ray"
         left_s = self.left_s(now_s)
         parts.append("time left unknown yet" if left_s is None else f"about {seconds(left_s, fine=False)} left")
         if self.running is not None:
@@ -85,11 +87,15 @@ class Progress:
 
 
 class ProgressDisplay:
-    """An `Observer` that shows a run on a console. `clock` gives monotonic seconds."""
+    """An `Observer` that shows a run on a console. `clock` gives monotonic seconds.
+
+    As a context it takes its display away at the end, also of a run that fails before it opened.
+    """
 
     def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
         self._console, self._clock = console, clock
         self._lock = threading.RLock()
+        self._joining, self._joining_since_s = "", 0.0
         self._progress: Progress | None = None
         self._live: Live | None = None
         self._beat_at_s = self._beat_every_s = 0.0
@@ -97,21 +103,34 @@ class ProgressDisplay:
         self._over = threading.Event()
         self._broken = False
 
+    def __enter__(self) -> ProgressDisplay:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._take_away()
+            self._broken = True      # the console's file may be closed by now
+
     # -- the run tells -----------------------------------------------------------------------------------------------
+
+    def joining(self, ray: str) -> None:
+        """On a terminal a line that goes when the run opens: until then nothing else can be said."""
+        with self._lock:
+            self._joining, self._joining_since_s = literal(ray), self._clock()
+            self._show_live()
 
     def opened(self, run: RunOpened) -> None:
         """The first lines, and the display."""
         with self._lock:
             self._progress = Progress(run, self._clock())
+            if not run.to_run:
+                self._take_away()
             for line in opening_lines(run):
                 self._say(line)
-            if not run.to_run:
-                return
-            if self._console.is_terminal:
-                self._live = self._new_live()
-                self._live.start()
-            else:
-                threading.Thread(target=self._beat_until_over, name="raybench-heartbeat", daemon=True).start()
+            if run.to_run:
+                self._show_live()
+                if self._live is None:
+                    threading.Thread(target=self._beat_until_over, name="raybench-heartbeat", daemon=True).start()
 
     def trial_started(self, trial: TrialStarted) -> None:
         """Known to the bar and the heartbeat; no line of its own."""
@@ -138,11 +157,8 @@ class ProgressDisplay:
 
     def closed(self, run: RunClosed) -> None:
         """The display goes, one line stays; told of an interruption, also how to go on."""
-        self._over.set()
         with self._lock:
-            if self._live is not None:
-                self._live.stop()
-                self._live = None
+            self._take_away()
             self._say(closing_line(run))
             if run.exit_code == INTERRUPTED:
                 self._say(Text(f"interrupted; to go on:  {literal(run.continue_command)}"), cut=False)
@@ -167,20 +183,33 @@ class ProgressDisplay:
         while not self._over.wait(HEARTBEAT_S / 10):
             self.beat()
 
-    def _new_live(self) -> Live:
-        return Live(
-            console=self._console,
-            get_renderable=self._bar,
-            refresh_per_second=REDRAWS_A_SECOND,
-            transient=True,
-            redirect_stdout=False,     # during a run these are Ray's, and go into a log
-            redirect_stderr=False,
-        )
+    def _show_live(self) -> None:
+        if self._live is None and self._console.is_terminal:
+            self._live = Live(
+                console=self._console,
+                get_renderable=self._drawn,
+                refresh_per_second=REDRAWS_A_SECOND,
+                transient=True,
+                redirect_stdout=False,     # during a run these are Ray's, and go into a log
+                redirect_stderr=False,
+            )
+            self._live.start(refresh=True)
 
-    def _bar(self) -> Group:
+    def _take_away(self) -> None:
+        self._over.set()
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+    def _drawn(self) -> RenderableType:
         # Called by rich's own thread; it only reads, and a number that is one trial old is redrawn half a second later.
-        progress = self._progress
-        assert progress is not None
+        return self._waiting() if self._progress is None else self._bar(self._progress)
+
+    def _waiting(self) -> Text:
+        since = seconds(self._clock() - self._joining_since_s, fine=False)
+        return Text(f"{since} · {self._joining}", style="dim", no_wrap=True, overflow="ellipsis")
+
+    def _bar(self, progress: Progress) -> Group:
         bar = Table.grid(padding=(0, 1, 0, 0))
         bar.add_row(
             ProgressBar(

@@ -23,7 +23,7 @@ WIDE: Final = 100         # from here on a line has room for the interval
 FIGURES_END: Final = 61   # label and figure together, the figure to the right: lines align, and either may be long
 MAX_NOTE: Final = 200
 LEAST_NOTE: Final = 8     # less of a note says nothing
-_AXES: Final = ("num_workers", "precision", "source", "model", "micro_batch", "seq_len", "compile")
+_AXES: Final = ("num_workers", "nodes", "precision", "source", "model", "micro_batch", "seq_len", "compile")
 
 
 def opening_lines(run: RunOpened) -> tuple[Text, Text]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from rich.console import RenderableType
 from rich.table import Table
+from rich.text import Text
 
 from raybench.report.columns import Row, Shown, filled_with, fit, rows_of, table
 from raybench.report.numbers import count, gib, giga, is_null, percent, ratio, significant, spread, three
@@ -187,19 +189,22 @@ def workload_table(rows: Sequence[Row], width: int) -> Table:
 
 
 _COLUMNS: Final = (
-    Shown("table", "table", **_LEFT),
     Shown("column", "name", **_LEFT, style=lambda row: "bold"),
-    Shown("type", "kind", **_LEFT, priority=3),
-    Shown("unit", "unit", **_LEFT, priority=4),
-    Shown("null", "null", **_LEFT, priority=1),
-    Shown("over ranks", "over_ranks", **_LEFT, priority=2),
-    Shown("meaning", "meaning", **_LEFT, least=20, wraps=True),
+    Shown("type", "kind", **_LEFT, priority=2),
+    Shown("unit", "unit", **_LEFT, priority=1),
+    Shown("over ranks", "over_ranks", **_LEFT, priority=4),
+    Shown("null", "null", **_LEFT, priority=3),
+    Shown("meaning", "meaning", **_LEFT, least=36, wraps=True),
 )
 
 
-def column_table(rows: Sequence[Row], width: int) -> Table:
-    """The columns of the results' tables."""
-    return table(_COLUMNS, rows, width)
+def column_tables(rows: Sequence[Row], width: int) -> Iterator[RenderableType]:
+    """The columns of the results' tables, each table under its name."""
+    for name in dict.fromkeys(row["table"] for row in rows):
+        of_table = [row for row in rows if row["table"] == name]
+        yield Text.assemble((name, "bold"), f" · {counted(len(of_table), 'column')}\n")
+        yield table(_COLUMNS, of_table, width)
+        yield ""
 
 
 def each(device_kinds: Iterable[Any]) -> str:

@@ -111,6 +111,7 @@ class Assembler:
         if fields["strategy"] == "none" and fields["num_workers"] is not BAD and fields["num_workers"] > 1:
             what = f"strategy none runs on one worker, not {fields['num_workers']}"
             found.append(blame([settings["num_workers"], settings["strategy"], workload], what))
+        found += _placement_mistakes(fields, settings, workload)
         return fields, found
 
     def _add_batch(self, family: Family, fields: dict[str, Any], settings: dict[str, Resolved]) -> list[Mistake]:
@@ -189,8 +190,26 @@ def steps_of(form: str, amount: int, family: Family, fields: Mapping[str, Any]) 
     if not per_step:
         return f"{family.name} has no {form}: give steps or seconds"
     if amount % per_step:
-        return f"{amount} {form} are not a whole number of steps of {per_step}"
+        whole = int(amount // per_step)
+        less = f"measure: {whole} leaves the rest out, " if whole else ""
+        return f"{amount} {form} are not a whole number of steps of {per_step}; {less}measure: {whole + 1} goes round"
     return int(amount // per_step)
+
+
+def _placement_mistakes(
+    fields: Mapping[str, Any], settings: Mapping[str, Resolved], workload: Resolved
+) -> list[Mistake]:
+    """Every node has a worker at least, and exactly one under `strict_spread`."""
+    workers, nodes = fields["num_workers"], fields["nodes"]
+    if nodes is None or _any_bad(settings, "nodes", "num_workers", "packing"):
+        return []
+    if nodes > workers:
+        what = f"{nodes} nodes need at least as many workers, not {workers}"
+    elif fields["packing"] == "strict_spread" and nodes != workers:
+        what = f"strict_spread puts one worker on a node: {workers} workers need {workers} nodes, not {nodes}"
+    else:
+        return []
+    return [blame([settings["nodes"], settings["num_workers"], settings["packing"], workload], what)]
 
 
 def _workload(said: Speakers) -> Resolved:

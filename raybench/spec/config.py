@@ -18,6 +18,7 @@ CompileMode = Literal["off", "default", "reduce-overhead", "max-autotune"]
 Device = Literal["auto", "cuda", "cpu"]
 Backend = Literal["auto", "nccl", "gloo"]
 Isolation = Literal["repeat", "warm", "fresh"]
+Packing = Literal["pack", "spread", "strict_spread"]
 Quality = Literal["full", "quick", "probe", "profiled"]
 SourceName = Literal["device", "generate", "shards"]
 
@@ -26,7 +27,7 @@ NOT_IN_KEY = frozenset({"model_name", "batch_given", "timeout_s", "cpus_per_work
 NOT_IN_WORK_KEY = frozenset({"warmup", "measure", "quality", "isolation"})
 NEVER_IN_KEY = frozenset({"source.data_dir"})
 """Paths: where data lies does not change it."""
-ADDED_SINCE_RB1: dict[str, tuple[Any, ...]] = {}
+ADDED_SINCE_RB1: dict[str, tuple[Any, ...]] = {"nodes": (None,), "packing": ("pack",)}
 """Fields added after `rb1` with the values under which they are left out of the key, so that old keys stay.
 
 None for workloads without the setting, and the default. Dotted where the field is inside another (`source.prefetch`).
@@ -102,6 +103,8 @@ class TrialConfig(Frozen):
     cpus_per_worker: Annotated[float, Field(gt=0.0)] = 1.0       # at most this many; fewer where a node has fewer
     quality: Quality = "full"
     isolation: Isolation = "repeat"
+    nodes: Count | None = None                                   # None: as many as `packing` makes of it
+    packing: Packing = "pack"
 
     @property
     def world_size(self) -> int:
@@ -147,8 +150,14 @@ class TrialConfig(Frozen):
             self.strategy if self.strategy == "none" else None,
             self.source and self.source.name,
             f"×{self.num_workers}",
+            self._placement_label(),
         ]
         return " ".join(part for part in parts if part)
+
+    def _placement_label(self) -> str | None:
+        if self.nodes is not None:
+            return f"on {self.nodes} node{'s' if self.nodes > 1 else ''}"
+        return self.packing if self.packing != "pack" else None
 
     def _keyed(self, leave_out: frozenset[str]) -> dict[str, Any]:
         return _without(self.model_dump(mode="json"), leave_out)

@@ -13,6 +13,7 @@ from raybench.errors import UsageError
 from raybench.spec.assemble import Assembler
 from raybench.spec.built_in import families
 from raybench.spec.config import NOT_IN_KEY, TrialConfig
+from raybench.spec.equal_work import unequal_work
 from raybench.spec.mistakes import Mistakes, printable
 from raybench.spec.resolve import Dropped
 from raybench.spec.selection import Only, read_selection, select
@@ -112,6 +113,8 @@ def _configs(spec: SweepSpec, quick: bool, mistakes: Mistakes) -> tuple[list[Tri
         for rule in made.used_exclusions:
             unused.pop(rule, None)
     mistakes.extend(dropped.mistakes())
+    if spec.head.scaling and not mistakes and (what := unequal_work(spec.head.scaling, configs)):
+        mistakes.add(spec.places["scaling"], "scaling", what)
     return configs, [f"{printable(str(rule.place))} {rule.path}: matches no config" for rule in unused]
 
 

@@ -107,6 +107,8 @@ SETTINGS: Mapping[str, Setting] = types.MappingProxyType({setting.name: setting 
     _same("seed", "seed of weights, data and dropout"),
     Setting("timeout", "seconds a trial may take", field_type(TrialConfig, "timeout_s")),
     _same("cpus_per_worker", "CPU cores reserved for a worker"),
+    _same("nodes", "nodes that the workers are placed on, each with at least one"),
+    _same("packing", "pack: as few nodes as hold them; spread: evenly over all; strict_spread: one a node"),
 )})  # fmt: skip
 
 

@@ -12,14 +12,15 @@ from raybench.spec.config import Isolation
 from raybench.spec.criteria import Criterion, read_exclusion
 from raybench.spec.document import BAD, Node
 from raybench.spec.family import SPECIFIC
-from raybench.spec.mistakes import Mistakes
+from raybench.spec.mistakes import Mistakes, Place
 from raybench.spec.names import NAME_PATTERN, NAME_RULE, is_name
 from raybench.spec.plain_words import problems
 from raybench.spec.settings import AUTO, SETTINGS, Given, Layer, known_key, read_layer, read_setting, report_unknown_key
 from raybench.spec.shapes import Frozen
 
 Order = Literal["planned", "shuffled"]
-PARTS = ("name", "question", "base", "axes", "include", "exclude", "repeats", "order", "isolation")
+Scaling = Literal["strong", "weak"]
+PARTS = ("name", "question", "base", "axes", "include", "exclude", "repeats", "order", "isolation", "scaling")
 NOT_INHERITED = frozenset({*SPECIFIC, "model", "strategy"})
 """What a block that names another workload does not take over from `base`."""
 
@@ -32,6 +33,7 @@ class Head(Frozen):
     repeats: Annotated[int, Field(ge=1, le=99, description="how often each config is run")] = 1
     order: Annotated[Order, Field(description="within a repeat and worker group")] = "planned"
     isolation: Annotated[Isolation, Field(description="how long worker processes live")] = "repeat"
+    scaling: Scaling | None = Field(None, description="which work is equal on any number of workers; else refused")
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,12 +55,13 @@ class Block:
 
 @dataclass(frozen=True, eq=False)
 class SweepSpec:
-    """A sweep as written. `expand` turns it into trials."""
+    """A sweep as written. `expand` turns it into trials. `places` tells where each of its parts stands."""
 
     head: Head
     file: str
     blocks: tuple[Block, ...]
     exclude: tuple[Criterion, ...]
+    places: Mapping[str, Place]
 
     @property
     def name(self) -> str:
@@ -93,7 +96,9 @@ def sweep_from(root: Node, mistakes: Mistakes) -> SweepSpec | None:
     blocks += [_include(node, base, mistakes) for node in includes if _mapping(node, mistakes)]
     exclude = [read_exclusion(node, mistakes) for node in _list(root.items.get("exclude"), "mappings", mistakes)]
     head = _head(root, mistakes)
-    return SweepSpec(head, root.place.file, tuple(blocks), tuple(rule for rule in exclude if rule is not None))
+    rules = tuple(rule for rule in exclude if rule is not None)
+    places = {part: node.place for part, node in root.items.items()}
+    return SweepSpec(head, root.place.file, tuple(blocks), rules, places)
 
 
 def _base(node: Node, mistakes: Mistakes) -> Layer:

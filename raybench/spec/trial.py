@@ -26,6 +26,7 @@ class PlannedTrial:
         return self.config.label() + (f" #{self.repeat}" if self.repeat > 1 else "")
 
 
-def worker_group(config: TrialConfig) -> tuple[int, str, str, float]:
+def worker_group(config: TrialConfig) -> tuple[object, ...]:
     """What must be equal for two configs to run in the same worker processes."""
-    return (config.num_workers, config.device, config.backend, config.cpus_per_worker)
+    return (config.num_workers, config.device, config.backend, config.cpus_per_worker, config.nodes,
+            config.packing)

@@ -6,7 +6,7 @@ import statistics
 import tempfile
 from pathlib import Path
 
-from raybench.cluster.run import run
+from raybench import run
 from tests.bench.promise import Promise, at_most
 
 SWEEP = """\

@@ -45,6 +45,31 @@ def test_continue_command_repeats_the_options():
     assert options.continue_command(None) == expected
 
 
+@pytest.mark.parametrize(
+    ("asked", "ended", "retry"),
+    [
+        (None, ("ok", "timeout", "oom_cuda"), "oom_cuda,timeout"),      # neither runs again by itself
+        ("timeout", ("ok", "timeout", "oom_cuda"), "timeout"),          # one does: that is going on
+        (None, ("ok", "comm_error", "timeout"), None),
+        ("worker_died", ("timeout",), "worker_died,timeout"),
+        ("none", ("interrupted", "ok"), "none,interrupted"),
+        (None, ("ok", "skipped"), None),
+        (None, (), None),
+    ],
+)
+def test_what_would_not_run_again_by_itself_is_asked_for(asked, ended, retry):
+    """A command that would find nothing to do is no way to go on."""
+    expected = "raybench run quick" + (f" --retry {retry}" if retry else "")
+    assert RunOptions(sweep="quick", retry=asked).continue_command(None, ended) == expected
+
+
+def test_what_is_accepted_need_not_run_again():
+    """`--accept oom_cuda`: of the two only the timeout is left."""
+    options = RunOptions(sweep="quick", accept="oom_cuda")
+    expected = "raybench run quick --retry timeout --accept oom_cuda"
+    assert options.continue_command(None, ("oom_cuda", "timeout")) == expected
+
+
 def test_fresh_continues_from_its_own_start():
     """`--fresh` again would measure everything a third time; the stamp keeps what this run did."""
     options = RunOptions(sweep="quick", fresh=True)

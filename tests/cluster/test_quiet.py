@@ -7,8 +7,7 @@ SCRIPT = """
 import os, subprocess, sys
 from pathlib import Path
 from raybench.cluster.quiet import kept_stdout, printing_into
-mine = kept_stdout()
-with printing_into(Path(sys.argv[1])):
+with kept_stdout() as mine, printing_into(Path(sys.argv[1])):
     print("python")
     os.write(1, b"descriptor\\n")
     subprocess.run(["echo", "child"], check=True)

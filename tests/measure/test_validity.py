@@ -174,4 +174,5 @@ def test_every_rule_has_a_name_of_its_own_and_a_sentence() -> None:
     names = [rule.name for rule in INVALID + WARNINGS]
     assert len(set(names)) == len(names) == len(MEANINGS)
     assert all(meaning[0].isupper() and meaning.endswith(".") for meaning in MEANINGS.values())
+    assert max(len(f"{name}: {meaning}") for name, meaning in MEANINGS.items()) <= 79
     assert not any(";" in name for name in names)

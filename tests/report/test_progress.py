@@ -148,6 +148,37 @@ def test_a_terminal_keeps_a_bar_below_the_lines() -> None:
     assert "\x1b[?25h" in watched.file.getvalue()      # the cursor is shown again
 
 
+def test_a_terminal_says_what_is_waited_for_before_a_ray_is_there() -> None:
+    """Starting one takes ten seconds: a line that lives until the first lines take its place."""
+    watched = Watched(terminal=True, width=80)
+    watched.display.joining("starting a private Ray (none runs on this node)")
+    watched.display.opened(OPENED)
+    watched.display.closed(CLOSED)
+    shown = watched.file.getvalue()
+    assert "0 s · starting a private Ray (none runs on this node)" in shown
+    assert shown.count("\x1b[?25l") == shown.count("\x1b[?25h") == 1      # one display, taken away
+    assert not re.search(r"starting a private Ray[^\r]*\n", shown)         # no line of it stays
+
+
+def test_a_log_is_not_told_what_is_waited_for() -> None:
+    """Its first line is the first thing that stays true."""
+    watched = Watched()
+    watched.display.joining("starting a private Ray")
+    assert watched.lines() == []
+
+
+def test_a_run_that_fails_before_it_opens_gives_the_terminal_back() -> None:
+    """The cursor is shown, and what is said after the end goes nowhere."""
+    watched = Watched(terminal=True, width=80)
+    watched.display.joining("starting a private Ray")
+    with pytest.raises(ZeroDivisionError), watched.display:
+        raise ZeroDivisionError
+    shown = watched.file.getvalue()
+    assert "\x1b[?25h" in shown
+    watched.display.notice("too late")
+    assert watched.file.getvalue() == shown
+
+
 def test_the_bar_of_a_narrow_terminal_cuts_only_the_label() -> None:
     """10 of bar, a blank, what counts, and of the label what 80 cells have room for."""
     watched = Watched(terminal=True, width=80)

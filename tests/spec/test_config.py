@@ -76,6 +76,7 @@ def test_how_it_is_measured_is_in_the_config_key_only(change: dict[str, Any]) ->
 @pytest.mark.parametrize("change", [
     {"seed": 1}, {"precision": "bf16"}, {"num_workers": 2}, {"optimizer": Optimizer(lr=1e-3)}, {"phase": "forward"},
     {"source": Source(num_samples=9)}, {"model": EncDecShape(dropout=0.0)}, {"device": "cpu"}, {"compile": "default"},
+    {"num_workers": 2, "nodes": 2}, {"packing": "spread"},
 ])  # fmt: skip
 def test_what_is_computed_is_in_both_keys(change: dict[str, Any]) -> None:
     """Other work is never taken for the same."""

@@ -298,7 +298,7 @@ def test_only() -> None:
 
 ALL_KEYS = "workload, model, seq_len, vocab_size, micro_batch, grad_accum, global_batch, precision, phase, strategy, " \
     "compile, optimizer, source, num_workers, device, backend, warmup, measure, seed, timeout, cpus_per_worker, " \
-    "trial_id, config_key, repeat"  # fmt: skip
+    "nodes, packing, trial_id, config_key, repeat"  # fmt: skip
 
 
 @pytest.mark.parametrize(("only", "message"), [
@@ -454,3 +454,16 @@ base: {workload: encdec, model: 53m, precision: bf16, seed: 3, measure: {seconds
 axes: {num_workers: [1, 2]}
 """)
     assert [trial.config_key for trial in trials] == [trial.config_key for trial in reference]
+
+
+@pytest.mark.parametrize(("asked", "mistake"), [
+    ("num_workers: 2, nodes: 3", "s.yaml:2:64 base.nodes: 3 nodes need at least as many workers, not 2"),
+    ("num_workers: 4, nodes: 2, packing: strict_spread",
+     "s.yaml:2:64 base.nodes: strict_spread puts one worker on a node: 4 workers need 4 nodes, not 2"),
+])  # fmt: skip
+def test_nodes_that_the_workers_cannot_fill(asked: str, mistake: str) -> None:
+    """A node without a worker, or with more than the packing allows, is a mistake of the sweep, told at its place."""
+    text = f"name: s\nbase: {{workload: matmul, model: sq1024, {asked}}}\n"
+    with pytest.raises(SweepError) as caught:
+        trials_of(text)
+    assert str(caught.value) == mistake

@@ -95,7 +95,8 @@ def test_all_mistakes_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     ("micro_batch: 2000000000, num_workers: 2",
      "s.yaml:2:39 base.micro_batch: global_batch must be at most 2147483647, not 4000000000"),
     ("measure: {samples: 100}, global_batch: 64",
-     "s.yaml:2:35 base.measure: 100 samples are not a whole number of steps of 64"),
+     "s.yaml:2:35 base.measure: 100 samples are not a whole number of steps of 64; "
+     "measure: 1 leaves the rest out, measure: 2 goes round"),
 ])  # fmt: skip
 def test_one_mistake(base: str, line: str) -> None:
     """Each mistake is told in plain words at the value (or key) that is wrong."""
