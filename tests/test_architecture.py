@@ -28,7 +28,7 @@ OURS = {
     "engine": {"workloads", "sources", "measure", "record", "spec"},
     "results": {"record", "spec"},
     "cluster": {"engine", "results", "workloads", "sources", "measure", "record", "spec"},
-    "judge": {"results", "measure", "record"},
+    "judge": {"results", "measure", "record", "spec"},
     "report": {"judge", "results", "record"},
 }
 """What each folder may import of ours, besides itself: the way of the data, and nothing against it."""

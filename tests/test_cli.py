@@ -295,6 +295,21 @@ def test_scaling_says_what_more_workers_bring(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (2, "error: baseline=4: not measured; there are 1, 2\n")
 
 
+def test_prices_put_costs_below(tmp_path: Path, out: str) -> None:
+    """a at 12 $/h, b without a price, which is told; a wrong price is a mistake with its place."""
+    prices = tmp_path / "prices.yaml"
+    prices.write_text("cluster:\n  a: 12\n")
+    shown = run("compare", out, "--prices", str(prices)).stdout
+    assert "$/1M tokens" in shown
+    assert "no price for cluster b (no GPU): its cost is blank" in shown
+    row = json.loads(run("compare", out, "--prices", str(prices), "--json").stdout.splitlines()[0])
+    assert row["usd_per_hour"] == 12.0
+    prices.write_text("cluster:\n  a: -12\n")
+    done = command("scaling", out, "--prices", str(prices))
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert f"{prices}:2:6 cluster.a: must be USD an hour, above 0" in done.stderr
+
+
 def test_errors_are_one_line_and_an_exit_code(tmp_path: Path, sweep: str, out: str) -> None:
     """On stderr, without a traceback, with the class's exit code; a sweep's mistakes keep their own form."""
     for args, code, said in (

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from raybench.cli.loaded import loaded
-from raybench.cli.options import All, Json, Outs, flag
+from raybench.cli.options import All, Json, Outs, Prices, flag
 from raybench.errors import UsageError
 
 
@@ -19,6 +19,7 @@ def compare(
     baseline: Annotated[
         str | None, typer.Option(metavar="VALUE", help="What the others are put against: 1, or device,fp32.")
     ] = None,
+    prices: Prices = None,
     allow_quick: Annotated[bool, flag("--allow-quick", help="Put quick rows against full ones.")] = False,
     include_invalid: Annotated[bool, flag("--include-invalid", help="Ratios of invalid rows too.")] = False,
     every: All = False,
@@ -28,13 +29,14 @@ def compare(
     from raybench.judge.compare import columns_for, side_by_side
     from raybench.judge.varying import NothingVaries, what_varies
     from raybench.report.compare_text import below_text, compare_text
+    from raybench.report.cost_table import cost_parts
     from raybench.report.output import TABLE_ROWS, print_frame, print_left, print_parts, stdout_width
-    from raybench.report.tables import compare_table
+    from raybench.report.tables import axes_of, compare_table
 
     frame = loaded(outs, columns=columns_for(by))
     try:
         compared = side_by_side(
-            frame, by=by, baseline=baseline, allow_quick=allow_quick, include_invalid=include_invalid
+            frame, by=by, baseline=baseline, prices=prices, allow_quick=allow_quick, include_invalid=include_invalid
         )
     except NothingVaries as error:
         instead = f": raybench compare {' '.join(map(str, outs))} --by {error.varying[0]}" if error.varying else ""
@@ -43,5 +45,6 @@ def compare(
         print_frame(compared.table)
         return
     shown = compared.table if every else compared.table.head(TABLE_ROWS)
-    print_parts(compare_text(compared.table), compare_table(shown, stdout_width()), *below_text(compared))
+    costs = cost_parts(shown, axes_of(shown), compared.unpriced, stdout_width())
+    print_parts(compare_text(compared.table), compare_table(shown, stdout_width()), *costs, *below_text(compared))
     print_left(len(compared.table) - len(shown))

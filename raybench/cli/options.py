@@ -59,5 +59,9 @@ Only = Annotated[
     ),
 ]
 Quick = Annotated[bool, flag("--quick", help="Fewer steps: a first look, never mixed with full runs.")]
+Prices = Annotated[
+    Path | None,
+    typer.Option("--prices", metavar="FILE", help="Costs too: USD an hour by GPU model or cluster, in YAML."),
+]
 Json = Annotated[bool, flag("--json", help="One JSON object a line instead of a table.")]
 All = Annotated[bool, flag("--all", help="Every row, however many.")]

@@ -12,6 +12,7 @@ import pandas as pd
 
 from raybench.errors import UsageError
 from raybench.judge.axes import Axis, ParsedConfigs, left_out_of_pairs, pairs_of, read_axes, varied
+from raybench.judge.cost import COSTS, Prices, warn_of, with_costs
 from raybench.judge.given import given_rows
 from raybench.judge.refusals import (
     refuse_mixed_work,
@@ -29,7 +30,7 @@ from raybench.results.configs import NOT_WORK, distinct_labels
 FIGURES: Final = (
     "samples_per_s", "tokens_per_s", "samples_per_s_per_gpu", "tokens_per_s_per_gpu", "tflops_per_gpu", "mfu",
     "step_ms_mean", "step_ms_cv", "peak_memory_allocated_bytes", "peak_memory_reserved_bytes",
-    "peak_host_memory_bytes", "ratio", "ratio_low", "ratio_high",
+    "peak_host_memory_bytes", "j_per_sample", "j_per_token", "tokens_per_j", "ratio", "ratio_low", "ratio_high",
 )  # fmt: skip
 _ENDED: Final = (
     "cluster", "outcome", "valid", "invalid_reasons", "warnings", "quality", "attempted", "repeats", "num_workers",
@@ -40,21 +41,20 @@ _READ: Final = (
     "precision", "source", "model", "micro_batch", "seq_len", "device_kind", "gpu_model", "world_size",
     "measured_steps", "measured_samples", "measured_tokens", "model_flops_per_step", "measured_s", "samples_per_s",
     "tokens_per_s", "mfu", "step_ms_mean", "step_ms_std", "peak_memory_allocated_bytes", "peak_memory_reserved_bytes",
-    "peak_host_memory_bytes",
+    "peak_host_memory_bytes", "energy_j", "wall_s",
 )  # fmt: skip
-
-
 _NOISE: Final = r"\b(?:noisy_steps|wide_interval|short_window)\b"
 
 
 @dataclass(frozen=True)
 class Comparison:
     """A comparison and what its reader must know: `superseded` quick rows do not count, their work was measured in
-    full too; `weak_scaling` where more workers do more work."""
+    full too; `weak_scaling` where more workers do more work; `unpriced` are the GPUs and clusters without a price."""
 
     table: pd.DataFrame
     superseded: int
     weak_scaling: WeakScaling | None
+    unpriced: tuple[str, ...] = ()
 
 
 def columns_for(by: str) -> list[str]:
@@ -68,6 +68,7 @@ def compare(
     *,
     by: str | Sequence[str] = "cluster",
     baseline: Any = None,
+    prices: Prices | None = None,
     allow_quick: bool = False,
     include_invalid: bool = False,
 ) -> pd.DataFrame:
@@ -81,10 +82,18 @@ def compare(
     `baseline` is a value of the axis (of each axis: a list, or joined by commas); else the smallest number, the
     alphabetically first cluster, or the value that the sweep lists first.
 
+    With `prices` (the path of a `prices.yaml`, or a mapping of its form) there are costs: `usd_per_hour`,
+    `usd_per_epoch`, `usd_per_run`, `usd_per_million_samples`, `usd_per_million_tokens`, `samples_per_usd`,
+    `tokens_per_usd`; what has no price is blank, with a `MissingPriceWarning`.
+
     Raises UsageError for an unknown axis or baseline, ComparisonError for what must not be compared.
     """
-    asked = {"by": by, "baseline": baseline, "allow_quick": allow_quick, "include_invalid": include_invalid}
-    return side_by_side(given_rows(rows, _READ, "compare"), **asked).table
+    frame = given_rows(rows, _READ, "compare")
+    compared = side_by_side(
+        frame, by=by, baseline=baseline, prices=prices, allow_quick=allow_quick, include_invalid=include_invalid
+    )
+    warn_of(compared.unpriced)
+    return compared.table
 
 
 def side_by_side(
@@ -92,6 +101,7 @@ def side_by_side(
     *,
     by: str | Sequence[str] = "cluster",
     baseline: Any = None,
+    prices: Prices | None = None,
     allow_quick: bool = False,
     include_invalid: bool = False,
 ) -> Comparison:
@@ -109,8 +119,11 @@ def side_by_side(
     if not allow_quick:
         refuse_quick_against_full(sides)
     used = best[used_rows(best, include_invalid)]
+    unpriced: tuple[str, ...] = ()
+    if prices is not None:
+        sides, unpriced = with_costs(sides, used, configs, prices)
     table = _laid_out(_with_ratios(sides, used, base), axes, base)
-    return Comparison(table, len(rows) - len(best), weak_scaling(axes, rows, configs))
+    return Comparison(table, len(rows) - len(best), weak_scaling(axes, rows, configs), unpriced)
 
 
 def _paired(frame: pd.DataFrame, axes: Sequence[Axis], configs: ParsedConfigs) -> pd.DataFrame:
@@ -226,7 +239,7 @@ def _laid_out(sides: pd.DataFrame, axes: Sequence[Axis], base: int) -> pd.DataFr
     values: dict[str, Any] = {
         axis.name: [axis.levels[code] for code in places] for axis, places in zip(axes, codes, strict=True)
     }
-    figures = ordered[list(FIGURES)].astype("Float64")
+    figures = ordered[[name for name in (*FIGURES, *COSTS) if name in ordered]].astype("Float64")
     ended = ordered[[name for name in _ENDED if name not in values]]
     parts = [ordered[["work", "pair"]], pd.DataFrame(values), ordered[["baseline"]], ended, figures]
     laid_out: pd.DataFrame = pd.concat([*parts, ordered[["quotable"]]], axis=1)

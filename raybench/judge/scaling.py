@@ -14,6 +14,7 @@ from raybench.errors import UsageError
 from raybench.judge.averages import averages_of
 from raybench.judge.axes import ParsedConfigs
 from raybench.judge.baseline import Baseline, baselines
+from raybench.judge.cost import COSTS, Prices, warn_of, with_costs
 from raybench.judge.curves import STRONG, Curve, curves_of, family_of
 from raybench.judge.given import given_rows
 from raybench.judge.like import cautions, errors, total_is_equal, work_of
@@ -29,6 +30,7 @@ BASELINE, OK, INVALID, NO_BASELINE, NOT_MEASURED = (
 _FIGURES: Final = (
     "samples_per_s", "tokens_per_s", "tflops_per_gpu", "step_ms_mean", "wall_s", "speedup", "speedup_low",
     "speedup_high", "efficiency", "efficiency_low", "efficiency_high", "wall_speedup", "wall_efficiency",
+    "j_per_sample", "j_per_token", "tokens_per_j",
 )  # fmt: skip
 _TEXTS: Final = (
     "work", "family", "workload", "model", "precision", "cluster", "device_kind", "gpu_model", "scaling", "status",
@@ -59,11 +61,13 @@ READ: Final = (
 
 @dataclass(frozen=True)
 class Scaling:
-    """The table of `scaling`, the averages over its shapes, and how many quick rows gave way to full ones."""
+    """The table of `scaling`, the averages over its shapes, how many quick rows gave way to full ones, and the GPUs
+    and clusters without a price."""
 
     table: pd.DataFrame
     averages: pd.DataFrame
     superseded: int
+    unpriced: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -79,6 +83,7 @@ def scaling(
     rows: pd.DataFrame | str | Path,
     *,
     baseline: int | None = None,
+    prices: Prices | None = None,
     include_invalid: bool = False,
     averages: bool = False,
 ) -> pd.DataFrame:
@@ -91,16 +96,24 @@ def scaling(
     repeats. `wall_speedup` is the same by whole durations (`wall_s` less the start of worker processes), where the
     whole work was equal. `band` classes the efficiency. `status` is `ok`, `baseline`, `not measured` (failed or
     invalid), `no baseline`, or `invalid comparison`, which has its reasons in `comparison_errors` and no number; what
-    only may matter is in `comparison_warnings`.
+    only may matter is in `comparison_warnings`. With `prices` there are costs, as `compare` has them.
 
     With `averages`, instead: one row for each kind of curve and number of GPUs over its shapes, with the geometric
     and arithmetic mean of their speed-ups and that of all their work. Raises UsageError for an unknown baseline.
     """
-    found = scaling_of(given_rows(rows, READ, "scaling"), baseline=baseline, include_invalid=include_invalid)
+    frame = given_rows(rows, READ, "scaling")
+    found = scaling_of(frame, baseline=baseline, prices=prices, include_invalid=include_invalid)
+    warn_of(found.unpriced)
     return found.averages if averages else found.table
 
 
-def scaling_of(frame: pd.DataFrame, *, baseline: int | None = None, include_invalid: bool = False) -> Scaling:
+def scaling_of(
+    frame: pd.DataFrame,
+    *,
+    baseline: int | None = None,
+    prices: Prices | None = None,
+    include_invalid: bool = False,
+) -> Scaling:
     """What `scaling` does, with what must be said beside the table."""
     if baseline is not None and (isinstance(baseline, bool) or not isinstance(baseline, int) or baseline < 1):
         raise UsageError(f"baseline={baseline}: give a number of GPUs, such as 1")
@@ -113,6 +126,9 @@ def scaling_of(frame: pd.DataFrame, *, baseline: int | None = None, include_inva
     used = best[used_rows(best, include_invalid)]
     sides["wall_s"] = used.groupby(SIDE, sort=False)["run_s"].mean().astype("float64").reindex(sides.index)
     sides = sides.join(best.groupby(SIDE, sort=False)[list(_SHAPE)].first())
+    unpriced: tuple[str, ...] = ()
+    if prices is not None:
+        sides, unpriced = with_costs(sides, used, configs, prices)
     seen = _seen(sides, used)
     usable = {
         curve.number: frozenset(count for count in curve.counts if _is_usable(seen, curve, count)) for curve in curves
@@ -128,7 +144,7 @@ def scaling_of(frame: pd.DataFrame, *, baseline: int | None = None, include_inva
         if (curve.number, count) in seen.sides
     ]
     table = _laid_out(told, sides)
-    return Scaling(table, averages_of(table), len(rows) - len(best))
+    return Scaling(table, averages_of(table), len(rows) - len(best), unpriced)
 
 
 def _best_quality(rows: pd.DataFrame) -> pd.DataFrame:
@@ -215,6 +231,7 @@ def _laid_out(told: Sequence[Mapping[str, Any]], sides: pd.DataFrame) -> pd.Data
     rows = pd.DataFrame(told, columns=list(_VERDICT)).join(sides.drop(columns=["num_workers"]), on=SIDE)
     rows = rows.rename(columns={"pair": "curve", "value": "num_workers"})
     ordered = rows.sort_values(["order", "curve", "num_workers"], ignore_index=True)
-    types = {**dict.fromkeys(_FIGURES, "Float64"), **dict.fromkeys(_TEXTS, "string"), "baseline_workers": "Int64"}
-    typed: pd.DataFrame = ordered[list(_ORDER)].astype(types)
+    costs = [name for name in COSTS if name in ordered]
+    types = {**dict.fromkeys((*_FIGURES, *costs), "Float64"), **dict.fromkeys(_TEXTS, "string")}
+    typed: pd.DataFrame = ordered[[*_ORDER, *costs]].astype({**types, "baseline_workers": "Int64"})
     return typed

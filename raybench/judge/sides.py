@@ -9,7 +9,8 @@ import pandas as pd
 
 SIDE: Final = ["pair", "value"]
 _MAXIMA: Final = ("peak_memory_allocated_bytes", "peak_memory_reserved_bytes", "peak_host_memory_bytes")
-_SUMS: Final = ("measured_s", "measured_samples", "measured_tokens", "measured_steps")
+_SUMS: Final = ("measured_s", "measured_samples", "measured_tokens", "measured_steps", "energy_j")
+_ONCE: Final = ("step_ms_mean", "step_ms_std", "model_flops_per_step", "mfu", "world_size")
 
 
 def sides_of(rows: pd.DataFrame, *, include_invalid: bool) -> pd.DataFrame:
@@ -62,7 +63,7 @@ def _joined(rows: pd.DataFrame, column: str) -> pd.Series[str]:
 
 def _figures(used: pd.DataFrame) -> pd.DataFrame:
     """Figures over the repeats of each side. Unknown where any repeat does not know."""
-    numbers = used[[*_SUMS, *_MAXIMA, "step_ms_mean", "step_ms_std", "model_flops_per_step", "mfu", "world_size"]]
+    numbers = used[[*_SUMS, *_MAXIMA, *_ONCE]]
     work = numbers.astype("float64").assign(**{key: used[key] for key in SIDE})
     work["flops"] = work["model_flops_per_step"] * work["measured_steps"]
     work["mfu_s"] = work["mfu"] * work["measured_s"]
@@ -73,7 +74,7 @@ def _figures(used: pd.DataFrame) -> pd.DataFrame:
     totals = _summed(grouped, [*_SUMS, "flops", "mfu_s", "step_ms_sum", "freedom", "squares"])
     first = used.groupby(SIDE, sort=False)[["device_kind", "gpu_model", "world_size"]].first()
     seconds, ranks = totals["measured_s"], first["world_size"].astype("float64")
-    figures = first[["device_kind", "gpu_model"]].assign(
+    figures = first.assign(
         samples_per_s=totals["measured_samples"] / seconds,
         tokens_per_s=totals["measured_tokens"] / seconds,
         samples_per_s_per_gpu=totals["measured_samples"] / seconds / ranks,
@@ -81,6 +82,9 @@ def _figures(used: pd.DataFrame) -> pd.DataFrame:
         tflops_per_gpu=totals["flops"] / seconds / ranks / 1e12,
         mfu=totals["mfu_s"] / seconds,
         step_ms_mean=totals["step_ms_sum"] / totals["measured_steps"],
+        j_per_sample=totals["energy_j"] / totals["measured_samples"],
+        j_per_token=totals["energy_j"] / totals["measured_tokens"],
+        tokens_per_j=totals["measured_tokens"] / totals["energy_j"].where(totals["energy_j"] > 0),
     )
     # Spread within the repeats: what lies between them is what the ratio's interval is about.
     spread_ms = np.sqrt(totals["squares"] / totals["freedom"].where(totals["freedom"] > 0))

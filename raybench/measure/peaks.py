@@ -7,10 +7,11 @@ without structured sparsity; where a sheet prints the sparse figure only, half o
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+
+from raybench.spec.names import gpu_words
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +28,7 @@ class Chip:
 
 def chip(gpu_model: str | None) -> Chip | None:
     """The chip of that name, as `torch.cuda.get_device_name` or NVML gives it; None when it is not listed."""
-    return None if gpu_model is None else _CHIPS.get(_normal(gpu_model))
+    return None if gpu_model is None else _CHIPS.get(gpu_words(gpu_model))
 
 
 def peak_flops(gpu_model: str | None, precision: str) -> float | None:
@@ -35,12 +36,6 @@ def peak_flops(gpu_model: str | None, precision: str) -> float | None:
     found = chip(gpu_model)
     tflops = None if found is None else found.tflops.get(precision)
     return None if tflops is None else tflops * 1e12
-
-
-def _normal(name: str) -> str:
-    """Lower case, words joined by one space, the maker left out: drivers before 470 gave `A100-SXM4-40GB`."""
-    words = re.findall(r"[a-z0-9.]+", name.lower())
-    return " ".join(word for word in words if word not in ("nvidia", "tesla"))
 
 
 def _chip(fp32: float, tf32: float | None, bf16: float | None, fp16: float, power_w: float, source: str) -> Chip:

@@ -103,6 +103,7 @@ def compare_table(compared: pd.DataFrame, width: int) -> Table:
         Shown("samples/s", "samples_per_s", significant, spare=True),
         *_speed_columns(each(compared["device_kind"])),
         *_MEMORY,
+        Shown("tokens/J", "tokens_per_j", significant, priority=8),
         Shown("repeats", "repeats", lambda repeats: count(repeats or None), priority=5, if_varied=True),
         Shown("ratio", "", _ratio, of_row=True, style=_ratio_style),
         Shown(_NOTES, "", _compare_notes, **_LEFT, of_row=True, priority=1, least=10, style=lambda row: "yellow"),

@@ -20,6 +20,7 @@ from raybench.engine.session import Session
 from raybench.measure.validity import INVALID, WARNINGS
 from raybench.record.trial import OUTCOMES, RUN_AGAIN
 from raybench.spec.expand import expand
+from raybench.spec.prices import read_prices
 from raybench.spec.reader import read_sweep, sweep_from_bytes
 from raybench.spec.settings import SETTINGS
 from raybench.workloads import registry
@@ -31,6 +32,8 @@ PYTHON = [block for block in readme.blocks("python") if block.file is None]
 FILES = [block for block in readme.blocks("python", "toml") if block.file is not None]
 YAML = readme.blocks("yaml")
 MISTAKEN = [block for block in YAML if block.file == "mine.yaml"]
+(PRICES,) = [block for block in YAML if block.file == "prices.yaml"]
+SWEEPS = [block for block in YAML if block not in (*MISTAKEN, PRICES)]
 TEXT = readme.README.read_text()
 COMMAND: Any = typer.main.get_command(cli.app)      # typer's own copy of click, which is no public name
 
@@ -144,11 +147,20 @@ def test_every_option_is_told_of() -> None:
     assert len(options) > 20
 
 
+def test_the_prices_are_read(tmp_path: Path) -> None:
+    """By the reader of `--prices`: both sections, each with a price."""
+    path = tmp_path / "prices.yaml"
+    path.write_text(PRICES.text)
+    book = read_prices(path)
+    assert len(book.gpu) > 1
+    assert len(book.cluster) == 1
+
+
 # -- sweeps ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("plug_in")
-@pytest.mark.parametrize("block", [b for b in YAML if b not in MISTAKEN], ids=lambda block: f"line {block.line}")
+@pytest.mark.parametrize("block", SWEEPS, ids=lambda block: f"line {block.line}")
 def test_sweeps_are_right(block: readme.Block) -> None:
     """Each expands to trials, and nothing in it is without effect."""
     spec = sweep_from_bytes(block.text.encode(), f"README.md, line {block.line}")
