@@ -18,7 +18,7 @@ def plan(
 ) -> None:
     """Say what a sweep would run, with sizes and memory; starts nothing."""
     from raybench.report.output import print_left, print_parts, print_rows, stdout_width
-    from raybench.report.plan_text import plan_text
+    from raybench.report.plan_text import plan_legend, plan_text
     from raybench.report.short_id import short_ids
     from raybench.report.tables import plan_table
     from raybench.spec.plan import plan as plan_sweep
@@ -35,7 +35,7 @@ def plan(
         return
     ids = short_ids(trial.trial_id for trial in planned.trials)
     named = [row | {"short_id": ids[row["trial_id"]]} for row in rows]
-    print_parts(*plan_text(planned, machine), plan_table(named, stdout_width()))
+    print_parts(*plan_text(planned, machine), plan_table(named, stdout_width()), *plan_legend(named))
     print_left(len(planned.trials) - len(shown))
 
 

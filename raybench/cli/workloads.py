@@ -6,7 +6,7 @@ from raybench.cli.options import Json
 
 
 def workloads(as_json: Json = False) -> None:
-    """List what can be run: every workload and preset, with parameters and FLOPs."""
+    """List what can be run: every workload and preset, with parameters, FLOPs and memory."""
     from raybench.report.output import print_parts, print_rows, stdout_width
     from raybench.report.tables import workload_table
     from raybench.workloads.describe import preset_rows
@@ -14,4 +14,5 @@ def workloads(as_json: Json = False) -> None:
     if as_json:
         print_rows(preset_rows())
     else:
-        print_parts(workload_table(list(preset_rows()), stdout_width()))
+        said = "At each workload's defaults, on one worker; memory is an estimate for that batch."
+        print_parts(said, "", workload_table(list(preset_rows()), stdout_width()))

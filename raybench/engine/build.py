@@ -30,7 +30,8 @@ from raybench.workloads.registry import workload
 class Built:
     """Work and what was learnt while building it. `first_batch_s` is None without a source.
 
-    `attention` looks which attention kernels run, once the window is closed.
+    `attention` looks which attention kernels run, once the window is closed. Split work says how long its operands
+    took to make, `create_s`, and `retrieve_s` fetches its result; for a network both are None.
     """
 
     work: Work
@@ -38,6 +39,8 @@ class Built:
     first_batch_s: float | None
     effective_strategy: str
     attention: Callable[[], str | None]
+    create_s: float | None = None
+    retrieve_s: Callable[[], float | None] = lambda: None
 
 
 def build(config: TrialConfig, place: Place, ranks: Ranks) -> Built:
@@ -57,14 +60,20 @@ def seed_all(seed: int) -> None:
 
 def _build_split(config: TrialConfig, place: Place) -> Built:
     builder = workload(config.workload).builder()
+    synchronize(place.torch_device)
+    began = time.perf_counter()
     call = builder(config, place.rank, place.world_size, place.torch_device, dtype(config.precision))
-    call = compiled(call, config.compile)
+    synchronize(place.torch_device)
+    create_s = time.perf_counter() - began
+    work = SplitWork(compiled(call, config.compile), place.rank)
     return Built(
-        SplitWork(call, place.rank),
+        work,
         parameters=None,
         first_batch_s=None,
         effective_strategy="split",
         attention=lambda: None,
+        create_s=create_s,
+        retrieve_s=work.retrieve_s,
     )
 
 

@@ -112,6 +112,10 @@ class Session:
         restart_device_peak(self._device)
         warmup_ms = [step_ms for stretch in warmup for step_ms in stretch.step_ms]
         window = run(window_steps(config.measure, warmup_ms, self._ranks.maximum))
+        memory = peaks(self._device)
+        telemetry = self._telemetry.between(window.opened_ns, window.closed_ns, window.energy_j)
+        ended = time.perf_counter()
+        retrieve_s = built.retrieve_s()
         return RankResult(
             rank=self._place.rank,
             world_size=self._place.world_size,
@@ -125,11 +129,13 @@ class Session:
             first_batch_s=built.first_batch_s,
             build_s=build_s,
             warmup_s=warmup_s,
-            teardown_s=0.0,
+            teardown_s=time.perf_counter() - ended,
             compile_cache=cache_state(config.compile),
-            memory=peaks(self._device),
-            telemetry=self._telemetry.between(window.opened_ns, window.closed_ns, window.energy_j),
+            memory=memory,
+            telemetry=telemetry,
             environment=self._environment(config, built),
+            create_s=built.create_s,
+            retrieve_s=retrieve_s,
         )
 
     def _run_stretch(self, built: Built, steps: int) -> Stretch:

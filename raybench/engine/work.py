@@ -43,18 +43,32 @@ class SplitWork:
     tokens: int | None = None
     wait_ns = 0
 
-    def __init__(self, call: Callable[[], torch.Tensor], rank: int) -> None:
-        self._call: Callable[[], torch.Tensor] | None = call
+    def __init__(self, call: Callable[[], torch.Tensor | None], rank: int) -> None:
+        self._call: Callable[[], torch.Tensor | None] | None = call
+        self._result: torch.Tensor | None = None
         self._counts = 1 if rank == 0 else 0
         self.samples = 0
 
     def step(self, loss: torch.Tensor | None) -> None:
         assert self._call is not None, "closed"
-        self._call()
+        self._result = None          # let go before the next is made, or two would be held at once
+        self._result = self._call()
         self.samples += self._counts
 
+    def retrieve_s(self) -> float | None:
+        """Copy the last step's result into the host's memory, the device being idle: how long that took.
+
+        None where a step gives no result to fetch.
+        """
+        if self._result is None:
+            return None
+        host = torch.empty_like(self._result, device="cpu")
+        began = time.perf_counter()
+        host.copy_(self._result)
+        return time.perf_counter() - began
+
     def close(self) -> None:
-        self._call = None
+        self._call = self._result = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,13 +10,18 @@ class Counts:
     """Work of one step over all ranks.
 
     `parameters`: trainable numbers, None where nothing is trained. `model_flops_per_step`: full attention, embedding
-    look-ups left out; the causal twin counts a causal mask's half and is None where there is none.
+    look-ups left out, None for what computes nothing; the causal twin counts a causal mask's half and is None where
+    there is none. The fields with a default are for split work only.
     """
 
     parameters: int | None
     samples_per_step: int
     tokens_per_step: int | None
-    model_flops_per_step: float
+    model_flops_per_step: float | None
     model_flops_causal_per_step: float | None
-    memory_bytes: int            # rough estimate of the device memory of one rank
-    small_share: bool = False    # split work only: a rank's share is too small to fill a GPU (rule `small_share`)
+    memory_bytes: int                     # rough estimate of the device memory of one rank
+    small_share: bool = False             # a rank's share is too small to fill a GPU (rule `small_share`)
+    rows_per_rank: int | None = None      # where rows are what is split
+    bytes_per_step: int | None = None     # least memory traffic, where that is what limits the work
+    message_bytes: int | None = None      # collectives: the size S of nccl-tests
+    bus_factor: float | None = None       # collectives: bus over algorithm bandwidth, None for one rank

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import TypeVar
 
+from raybench.measure.bandwidth import Bandwidth, bandwidth
 from raybench.measure.counts import Counts
 from raybench.measure.statistics import block_interval, step_statistics
 from raybench.measure.throughput import Counted, Speed, counted, measured_step_ms, slowest, speed
@@ -48,6 +49,14 @@ class Compiling:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Ends:
+    """What split work takes before and after its window: the slowest rank. None where nothing is split."""
+
+    create_s: float | None
+    retrieve_s: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Verdict:
     """Whether the figures may be published; names joined by `;`, their meanings in `validity.MEANINGS`."""
 
@@ -57,7 +66,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Figures(Counted, Speed, DataWait, Resources, Compiling, Verdict):
+class Figures(Counted, Speed, Bandwidth, Ends, DataWait, Resources, Compiling, Verdict):
     """All that is worked out from the ranks of a trial that ended well; each field is the column of that name."""
 
 
@@ -73,7 +82,8 @@ def figures(config: TrialConfig, counts: Counts, ranks: Sequence[RankResult]) ->
     evidence = Evidence(
         counts=counts, ranks=ranks, counted=work, speed=rates, interval=interval, energy_j=used.energy_j
     )
-    parts = (work, rates, data_wait(ranks), used, compiling(config, ranks), verdict(evidence))
+    moved = bandwidth(counts, rates.steps_per_s, len(ranks))
+    parts = (work, rates, moved, ends(ranks), data_wait(ranks), used, compiling(config, ranks), verdict(evidence))
     return Figures(**{name: value for part in parts for name, value in asdict(part).items()})
 
 
@@ -89,6 +99,14 @@ def data_wait(ranks: Sequence[RankResult]) -> DataWait:
         data_wait_s=max(waits_s),
         data_stall_fraction=max(shares, default=None),
         first_batch_s=_over_all(max, (rank.first_batch_s for rank in ranks)),
+    )
+
+
+def ends(ranks: Sequence[RankResult]) -> Ends:
+    """Creation and retrieval apart from the headline, which is compute only (GT-10)."""
+    return Ends(
+        create_s=_over_all(max, (rank.create_s for rank in ranks)),
+        retrieve_s=_over_all(max, (rank.retrieve_s for rank in ranks)),
     )
 
 

@@ -21,7 +21,7 @@ class Counted:
     measured_steps: int
     measured_samples: int
     measured_tokens: int | None
-    model_flops_per_step: float
+    model_flops_per_step: float | None
     model_flops_causal_per_step: float | None
     loss_finite: bool | None
 

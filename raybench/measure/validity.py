@@ -26,6 +26,7 @@ WIDE_HALF_WIDTH = 0.10
 STRAGGLER_RATIO = 1.10
 CLOCKS_DIFFER = 0.02
 SUM_DIFFERS, SUM_DIFFERS_S = 0.05, 0.010     # both must be passed: a busy machine may take one time slice
+IDLE, BUSY, IDLE_SHOWS_S = 0.05, 0.25, 2.0    # NVML looks back up to a second: a shorter window tells nobody apart
 POWER_MARGIN = 1.2                            # over the board's power: meters err, and energy counters step
 
 
@@ -87,6 +88,15 @@ def _ranks_disagree(evidence: Evidence) -> bool:
 
 def _mixed_gpus(evidence: Evidence) -> bool:
     return len({(rank.environment.device_kind, rank.environment.gpu_model) for rank in evidence.ranks}) > 1
+
+
+def _idle_ranks(evidence: Evidence) -> bool:
+    """Silent where a GPU does not answer, and where none is busy: then the work is small, not missing."""
+    shares = [rank.telemetry.utilization_mean for rank in evidence.ranks]
+    known = [share for share in shares if share is not None]
+    if len(known) < len(shares) or evidence.speed.measured_s < IDLE_SHOWS_S:
+        return False
+    return min(known) < IDLE and max(known) >= BUSY
 
 
 def _energy_implausible(evidence: Evidence) -> bool:
@@ -156,6 +166,7 @@ INVALID: tuple[Rule, ...] = (
     ),
     Rule("ranks_disagree", "The ranks ran other steps or models.", _ranks_disagree),
     Rule("mixed_gpus", "The ranks ran on different GPU models.", _mixed_gpus),
+    Rule("idle_ranks", "A rank's GPU was idle while another's worked.", _idle_ranks),
     Rule("energy_implausible", "The energy is more than the boards can draw, or negative.", _energy_implausible),
     Rule(
         "steps_do_not_sum",

@@ -60,7 +60,8 @@ class RankResult:
     """One rank's part of a trial that ended well.
 
     `measured_s` is the window on this rank's host clock: barrier, device synchronisation, t0; work; device
-    synchronisation, t1, barrier. `measured_samples` and `measured_tokens` were counted, not derived.
+    synchronisation, t1, barrier. `measured_samples` and `measured_tokens` were counted, not derived. `create_s` is
+    part of `build_s` and `retrieve_s` of `teardown_s`; both are None where nothing is split.
     """
 
     rank: int
@@ -80,6 +81,8 @@ class RankResult:
     memory: RankMemory
     telemetry: RankTelemetry
     environment: RankEnvironment
+    create_s: float | None = None
+    retrieve_s: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

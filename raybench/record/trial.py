@@ -27,6 +27,8 @@ NEVER_REPLACES_OK: Final = frozenset({"interrupted", "store_error", "skipped"})
 _ASKED = "when the workload has no such setting"
 _OK = "unless ok"
 _GPU = "unless ok on a GPU that answers"
+_SPLIT = "unless ok and split by rows"
+_COLLECTIVE = "unless ok and a collective"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,8 +115,9 @@ class Trial:
         "tokens processed in the window", over_ranks="sum", null="unless ok, or no tokens"
     )
     model_flops_per_step: float | None = column(
-        "FLOPs of a whole step over all ranks, full attention, embedding look-ups left out", unit="FLOP", null=_OK
-    )
+        "FLOPs of a whole step over all ranks, full attention, embedding look-ups left out",
+        unit="FLOP", null="unless ok, or no FLOPs",
+    )  # fmt: skip
     model_flops_causal_per_step: float | None = column(
         "the same, counting a causal mask's half", unit="FLOP", null="unless ok, or no causal attention"
     )
@@ -131,7 +134,7 @@ class Trial:
     )
     samples_per_s_ci_high: float | None = column("upper end of the same interval", unit="1/s", null="below 20 steps")
     tflops_per_gpu: float | None = column(
-        "model_flops_per_step x steps_per_s / world_size / 1e12", unit="TFLOP/s", null=_OK
+        "model_flops_per_step x steps_per_s / world_size / 1e12", unit="TFLOP/s", null="unless ok, or no FLOPs"
     )
     mfu: float | None = column(
         "model FLOP/s over the dense peak of the precision that ran", null="when the peak is unknown"
@@ -198,3 +201,26 @@ class Trial:
     compile_cache: str | None = column(
         "cold or warm: whether compiled code was found on disk", null="unless ok and compiled"
     )
+    # split work
+    rows_per_rank: int | None = column("rows that each rank computed", null=_SPLIT)
+    create_s: float | None = column(
+        "making the operands on the device; part of build_s", unit="s", over_ranks="max", null=_SPLIT
+    )
+    retrieve_s: float | None = column(
+        "copying a rank's result to host memory after the window; part of teardown_s",
+        unit="s", over_ranks="max", null="unless ok and split, with a result",
+    )  # fmt: skip
+    bytes_per_step: int | None = column(
+        "memory traffic of a step over all ranks: each operand read once, each result written once",
+        unit="B", null="unless ok and elementwise",
+    )  # fmt: skip
+    memory_bandwidth_bytes_per_s: float | None = column(
+        "bytes_per_step x steps_per_s / world_size", unit="B/s", null="unless ok and elementwise"
+    )
+    algorithm_bandwidth_bytes_per_s: float | None = column(
+        "size of the collective x steps_per_s, as nccl-tests defines it (algbw)", unit="B/s", null=_COLLECTIVE
+    )
+    bus_bandwidth_bytes_per_s: float | None = column(
+        "the same x 2 (n - 1) / n for all_reduce, x (n - 1) / n for all_gather and all_to_all (busbw)",
+        unit="B/s", null="unless ok, a collective, and more than one rank",
+    )  # fmt: skip

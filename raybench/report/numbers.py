@@ -53,7 +53,7 @@ def gib(value: Any) -> str:
 
 
 def giga(value: Any) -> str:
-    """FLOPs as GFLOP."""
+    """FLOPs as GFLOP, bytes as GB."""
     return NULL if is_null(value) else significant(float(value) / 1e9)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from rich.text import Text
@@ -45,3 +45,11 @@ def plan_text(plan: Planned, machine: str | None) -> list[Text]:
         lines.append(Text(f"num_workers: auto stands for this machine's {machine} here, for the cluster's in a run"))
     lines += [Text(f"⚠ {literal(warning)}", style="yellow") for warning in plan.warnings]
     return [*lines, Text("")]
+
+
+def plan_legend(rows: Iterable[Mapping[str, Any]]) -> list[Text]:
+    """What the words in the table of `plan` mean, as far as they stand there."""
+    lines = ["GiB/worker: an estimate of device memory; a run's row has the measured peak"]
+    if any(row["small_share"] for row in rows):
+        lines.append("small: too few rows to fill a GPU; a run's row then has the warning small_share")
+    return [Text(""), *(Text(line, style="dim") for line in lines)]

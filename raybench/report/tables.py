@@ -39,6 +39,13 @@ def _speed_columns(per: str) -> tuple[Shown, ...]:
     )
 
 
+_BANDWIDTH: Final = (
+    Shown("memory GB/s", "memory_bandwidth_bytes_per_s", giga, priority=4),
+    Shown("algbw GB/s", "algorithm_bandwidth_bytes_per_s", giga, priority=4),
+    Shown("busbw GB/s", "bus_bandwidth_bytes_per_s", giga, priority=2),
+)
+
+
 _MEMORY: Final = (
     Shown("GPU GiB", "peak_memory_reserved_bytes", gib, priority=5),
     Shown("host GiB", "peak_host_memory_bytes", gib, priority=9),
@@ -55,6 +62,7 @@ def _trial_columns(per: str) -> tuple[Shown, ...]:
         Shown("samples/s", "samples_per_s", significant, style=lambda row: "bold"),
         Shown("", "", _interval, priority=6, of_row=True),
         *_speed_columns(per),
+        *_BANDWIDTH,
         Shown("data wait %", "data_stall_fraction", percent, priority=6),
         *_MEMORY,
         Shown("overhead s", "overhead_s", three, priority=8),
@@ -154,16 +162,22 @@ def _steps(row: Row) -> str:
     return " + ".join(f"{of['seconds']:g} s" if isinstance(of, Mapping) else str(of) for of in extents)
 
 
+def _rows(row: Row) -> str:
+    """A worker's rows of split work, `16 small` where they are too few to fill a GPU."""
+    return f"{count(row['rows_per_rank'])}{' small' if row['small_share'] else ''}"
+
+
 _PLAN: Final = (
     Shown("#", "position", count),
     Shown("id", "short_id", **_LEFT, spare=True, style=lambda row: "dim"),
     Shown("trial", "label", **_LEFT, least=12),
     Shown("repeat", "repeat", count, if_varied=True),
-    Shown("workers", "num_workers", count, priority=1),
-    Shown("parameters", "parameters", count, priority=2),
+    Shown("workers", "num_workers", count, priority=5),
+    Shown("parameters", "parameters", count, priority=3),
     Shown("GFLOP/step", "model_flops_per_step", giga, priority=3),
+    Shown("rows/worker", "", _rows, priority=2, of_row=True),
     Shown("steps", "", _steps, of_row=True, priority=4),
-    Shown("memory GiB/worker", "memory_bytes", gib, priority=1),
+    Shown("GiB/worker", "memory_bytes", gib, priority=1),
 )
 
 
@@ -175,12 +189,15 @@ def plan_table(rows: Sequence[Row], width: int) -> Table:
 _WORKLOADS: Final = (
     Shown("workload", "workload", **_LEFT),
     Shown("preset", "preset", **_LEFT),
-    Shown("shape", "shape", **_LEFT, priority=2, least=30, wraps=True),
+    Shown("shape", "shape", **_LEFT, priority=6, least=60, wraps=True),
     Shown("parameters", "parameters", count, spare=True),
     Shown("GFLOP/sample", "flops_per_sample", giga, spare=True),
-    Shown("at seq_len", "seq_len", count, priority=3),
-    Shown("phase", "phase", priority=4),
-    Shown("from", "origin", **_LEFT, priority=1),
+    Shown("GFLOP/token", "flops_per_token", giga, priority=3),
+    Shown("seq_len", "seq_len", count, priority=4),
+    Shown("batch", "micro_batch", count, priority=2),
+    Shown("memory GiB", "memory_bytes", gib, priority=1),
+    Shown("phase", "phase", priority=5),
+    Shown("from", "origin", **_LEFT, priority=1, if_varied=True),
 )
 
 

@@ -17,6 +17,10 @@ def _limit(words: str, name: str) -> _Words:
     return lambda context, value: f"must be {words} {_plain_number(context[name])}, not {shown(value)}"
 
 
+def _length(words: str, name: str) -> _Words:
+    return lambda context, value: f"must have {words} {context[name]} values, not {context['actual_length']}"
+
+
 def _plain_number(limit: float) -> str:
     return str(int(limit)) if limit == int(limit) else str(limit)
 
@@ -54,6 +58,9 @@ _WORDS: dict[str, _Words] = {
     "model_type": _MAPPING,
     "model_attributes_type": _MAPPING,
     "dict_type": _MAPPING,
+    "tuple_type": _kind("a list"),
+    "too_short": _length("at least", "min_length"),
+    "too_long": _length("at most", "max_length"),
 }
 
 

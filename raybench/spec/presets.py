@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from raybench.spec.models import decoder, encdec, matmul
+from typing import Any
+
+from raybench.spec.models import decoder, elementwise, encdec, matmul, mlp
 from raybench.spec.shapes import Frozen
 
-_PRESETS = (encdec.PRESETS, decoder.PRESETS, matmul.PRESETS)
+_PRESETS = (encdec.PRESETS, decoder.PRESETS, matmul.PRESETS, mlp.PRESETS, elementwise.PRESETS)
 CUSTOM = "custom"
 """The model's name where no preset has its shape."""
 _MOST_TOLD = 3
@@ -16,10 +18,15 @@ def changed_from_preset(shape: Frozen) -> tuple[str, ...]:
     """`key=value` for what a custom shape changes of the built-in preset most like it; nothing where that is much."""
     values = shape.model_dump()
     changes = [
-        tuple(f"{key}={value}" for key, value in values.items() if value != getattr(preset, key))
+        tuple(f"{key}={told(value)}" for key, value in values.items() if value != getattr(preset, key))
         for presets in _PRESETS
         for preset in presets.values()
         if type(preset) is type(shape)
     ]
     fewest = min(changes, key=len, default=())
     return fewest if len(fewest) <= _MOST_TOLD else ()
+
+
+def told(value: Any) -> str:
+    """A part of a shape as text: the widths of layers as `4096-8192-4096`."""
+    return "-".join(map(str, value)) if isinstance(value, tuple | list) else str(value)

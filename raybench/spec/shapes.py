@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 Count = Annotated[int, Field(ge=1, le=2**31 - 1)]
+
+
+def _tuple(value: Any) -> Any:
+    """A list, as YAML and JSON give it, as the tuple that a value which never changes must hold."""
+    return tuple(value) if isinstance(value, list) else value
+
+
+Widths = Annotated[tuple[Count, ...], BeforeValidator(_tuple), Field(min_length=2, max_length=256)]
+"""The widths of a chain of layers, input first: one layer more than it has."""
 
 
 class Frozen(BaseModel):

@@ -19,8 +19,9 @@ class Workload:
     `code` is `package.module:function`, imported in workers only, so that `plan` never imports torch.
     For the strategies `ddp` and `none` it is `build(config) -> torch.nn.Module`, whose `forward(batch)` returns the
     scalar loss; its tokens are counted where it has `tokens_in(batch) -> int`. For `split` it is
-    `build(config, rank, world_size, device, dtype) -> Callable[[], torch.Tensor]`: one call is this rank's share of
-    one step.
+    `build(config, rank, world_size, device, dtype) -> Callable[[], torch.Tensor | None]`: building makes this rank's
+    operands on the device (timed as `create_s`), one call is its share of one step and gives its part of the result
+    (fetched once after the window, timed as `retrieve_s`), or None where there is nothing to fetch.
     """
 
     family: Family

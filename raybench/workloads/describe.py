@@ -9,6 +9,7 @@ from typing import Any
 from raybench.measure.counts import Counts
 from raybench.spec.config import Extent, TrialConfig
 from raybench.spec.expand import expand
+from raybench.spec.presets import told
 from raybench.spec.reader import sweep_from_bytes
 from raybench.spec.shapes import Frozen
 from raybench.spec.trial import PlannedTrial
@@ -45,6 +46,8 @@ def _counted(counts: Counts) -> dict[str, Any]:
         "tokens_per_step": counts.tokens_per_step,
         "model_flops_per_step": counts.model_flops_per_step,
         "memory_bytes": counts.memory_bytes,
+        "rows_per_rank": counts.rows_per_rank,
+        "small_share": counts.small_share,
     }
 
 
@@ -64,8 +67,10 @@ def _preset_row(known: Workload, preset: str) -> dict[str, Any]:
         "default": preset == known.family.default_model,
         "shape": _shape_text(config.model),
         "parameters": counts.parameters,
-        "flops_per_sample": counts.model_flops_per_step / counts.samples_per_step,
+        **_flops_per(counts),
         "seq_len": config.seq_len,
+        "micro_batch": config.micro_batch,
+        "memory_bytes": counts.memory_bytes,
         "phase": config.phase,
         "origin": known.origin,
     }
@@ -73,8 +78,17 @@ def _preset_row(known: Workload, preset: str) -> dict[str, Any]:
 
 def _shape_text(shape: Frozen) -> str:
     """`d_model 768, tied`: what is off or not there is not told."""
-    told = ((name, value) for name, value in shape.model_dump(mode="json").items() if value not in (None, False))
-    return ", ".join(name if value is True else f"{name} {value}" for name, value in told)
+    parts = ((name, value) for name, value in shape.model_dump(mode="json").items() if value not in (None, False))
+    return ", ".join(name if value is True else f"{name} {told(value)}" for name, value in parts)
+
+
+def _flops_per(counts: Counts) -> dict[str, float | None]:
+    """FLOPs of a sample and of a token; None for work without any, or without tokens."""
+    flops = counts.model_flops_per_step
+    return {
+        "flops_per_sample": None if flops is None else flops / counts.samples_per_step,
+        "flops_per_token": None if flops is None or not counts.tokens_per_step else flops / counts.tokens_per_step,
+    }
 
 
 def _default_config(name: str, preset: str) -> TrialConfig:

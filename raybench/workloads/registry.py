@@ -13,10 +13,13 @@ from importlib.metadata import EntryPoint, entry_points
 
 from raybench.errors import UsageError
 from raybench.spec.built_in import ENTRY_POINT_GROUP
-from raybench.workloads import decoder, encdec, matmul
+from raybench.workloads import decoder, elementwise, encdec, matmul, mlp
 from raybench.workloads.base import Workload
 
-_BUILT_IN = {built_in.family.name: built_in for built_in in (encdec.WORKLOAD, decoder.WORKLOAD, matmul.WORKLOAD)}
+_BUILT_IN = {
+    built_in.family.name: built_in
+    for built_in in (encdec.WORKLOAD, decoder.WORKLOAD, matmul.WORKLOAD, mlp.WORKLOAD, elementwise.WORKLOAD)
+}
 
 
 def workload(name: str) -> Workload:

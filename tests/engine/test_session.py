@@ -51,6 +51,18 @@ def test_every_source_gives_the_same_losses(session: Session, tmp_path: Path, so
     assert result.first_batch_s > 0
 
 
+def test_creation_and_retrieval_are_timed_apart(session: Session) -> None:
+    """GT-10: making operands is part of the build and fetching the result of the teardown; none of it is in the window.
+    A network has neither."""
+    result = session.run(matmul())
+    assert result.create_s is not None
+    assert result.retrieve_s is not None
+    assert 0 < result.create_s <= result.build_s
+    assert 0 < result.retrieve_s <= result.teardown_s
+    network = session.run(encdec())
+    assert (network.create_s, network.retrieve_s) == (None, None)
+
+
 @pytest.mark.parametrize("precision", ["fp32", "bf16", "fp16"])
 def test_matmul(session: Session, precision: str) -> None:
     """One sample a step, no tokens, no loss, no parameters, no source."""

@@ -68,6 +68,13 @@ def test_whole_answer_on_two_gpus() -> None:
         step_ms_p95=102.0,
         step_ms_p99=102.0,
         step_ms_max=102.0,
+        rows_per_rank=None,
+        bytes_per_step=None,
+        memory_bandwidth_bytes_per_s=None,
+        algorithm_bandwidth_bytes_per_s=None,
+        bus_bandwidth_bytes_per_s=None,
+        create_s=None,
+        retrieve_s=None,
         data_wait_s=pytest.approx(0.020),  # 20 steps x 1 ms
         data_stall_fraction=pytest.approx(0.020 / 1.98),  # rank 0's share is the larger
         first_batch_s=0.5,
@@ -105,6 +112,7 @@ def test_whole_answer_of_a_split_workload() -> None:
     assert found.tflops_per_gpu == pytest.approx(120 * 10 / 4 / 1e12)
     assert (found.model_flops_causal_per_step, found.mfu, found.mfu_causal) == (None, None, None)
     assert (found.first_batch_s, found.valid) == (None, True)
+    assert (found.rows_per_rank, found.create_s, found.retrieve_s) == (1, 0.4, 0.08)      # the slowest rank's
 
 
 def test_every_figure_is_a_column() -> None:
@@ -158,8 +166,9 @@ def test_a_missing_rank_is_a_bug() -> None:
 
 def _split(rank: int, completed: int) -> Any:
     return make_rank(
-        rank, world_size=4, measured_samples=completed, measured_tokens=None, parameters=None, first_batch_s=None
-    )
+        rank, world_size=4, measured_samples=completed, measured_tokens=None, parameters=None, first_batch_s=None,
+        create_s=0.1 * (rank + 1), retrieve_s=0.02 * (rank + 1),
+    )  # fmt: skip
 
 
 def _without_warmup(rank: Any) -> Any:

@@ -97,6 +97,26 @@ def test_mixed_gpus_are_invalid() -> None:
     assert judged(ranks)[1] == "mixed_gpus"
 
 
+@pytest.mark.parametrize(("shares", "steps", "reason"), [
+    ((0.9, 0.0), 40, "idle_ranks"),       # 20 s, one GPU did it all
+    ((0.25, 0.04), 40, "idle_ranks"),
+    ((0.9, 0.06), 40, ""),
+    ((0.2, 0.0), 40, ""),                 # nobody is busy: the work is small
+    ((0.9, None), 40, ""),                # one does not answer
+    ((None, None), 40, ""),
+    ((0.9, 0.0), 3, "too_few_steps"),     # 1.5 s: NVML may still tell of before
+])  # fmt: skip
+def test_every_rank_s_gpu_must_have_worked(shares: tuple[float | None, ...], steps: int, reason: str) -> None:
+    """GT-18: all GPUs should be active, by the telemetry of each."""
+    ranks = [
+        make_rank(
+            rank, step_ms=(500.0,) * steps, environment=gpu(str(rank)), telemetry={"utilization_mean": share}
+        )
+        for rank, share in enumerate(shares)
+    ]
+    assert judged(ranks)[1] == reason
+
+
 @pytest.mark.parametrize(("energy_j", "reason"), [
     (14_000.0, ""),                       # 700 W for 20 s
     (16_700.0, ""),                       # within the margin of 1.2

@@ -57,7 +57,7 @@ def test_what_readers_may_rely_on_is_never_null():
 
 def test_units_are_true_to_their_suffix():
     """A name's suffix is a promise: each says the unit that the column states."""
-    units = {"_per_s": "1/s", "_ms": "ms", "_s": "s", "_bytes": "B", "_w": "W", "_j": "J"}
+    units = {"_bytes_per_s": "B/s", "_per_s": "1/s", "_ms": "ms", "_s": "s", "_bytes": "B", "_w": "W", "_j": "J"}
     for table in TABLES.values():
         for column in columns(table):
             suffix = next((suffix for suffix in units if column.name.endswith(suffix)), None)

@@ -138,4 +138,4 @@ def test_strict_values() -> None:
         encdec(seed=True)
     assert Optimizer(lr=1) == Optimizer(lr=1.0)
     odd = MATMUL_SQ1024.model_copy(update={"num_workers": 3})
-    assert list(MATMUL.rule(odd)) == ["model: 1024 rows do not divide over 3 workers"]
+    assert list(MATMUL.rule(odd)) == ["model: 1024 rows do not divide over 3 workers; 1023 and 1026 do"]

@@ -33,6 +33,8 @@ def test_whole_answer(precision: str, number_bytes: int) -> None:
         model_flops_per_step=120.0,
         model_flops_causal_per_step=None,
         memory_bytes=24 * number_bytes,
+        small_share=True,
+        rows_per_rank=2,
     )
 
 

@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING
 
 from raybench.spec.family import Family
 from raybench.spec.models.matmul import PRESETS, MatmulShape
+from raybench.spec.rows import rows_divide
 
 if TYPE_CHECKING:
     from raybench.spec.config import TrialConfig
 
 
 def _rows_divide(config: TrialConfig) -> Iterable[str]:
-    rows = config.model.m  # type: ignore[attr-defined]  # a matmul config's model is a MatmulShape
-    if rows % config.num_workers:
-        yield f"model: {rows} rows do not divide over {config.num_workers} workers"
+    return rows_divide(config.model.m, config.num_workers)  # type: ignore[attr-defined]  # a MatmulShape
 
 
 MATMUL = Family(

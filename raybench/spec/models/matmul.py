@@ -24,4 +24,5 @@ PRESETS: Mapping[str, MatmulShape] = MappingProxyType({
     "b8192": MatmulShape(m=8192, k=4096, n=4096),
     "b16384": MatmulShape(m=16384, k=4096, n=4096),
     "b32768": MatmulShape(m=32768, k=2048, n=2048),
+    "b32768k4096": MatmulShape(m=32768, k=4096, n=4096),
 })

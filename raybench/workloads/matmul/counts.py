@@ -6,6 +6,7 @@ from raybench.measure.counts import Counts
 from raybench.measure.phase import OPERAND_BYTES
 from raybench.spec.config import TrialConfig
 from raybench.spec.models.matmul import MatmulShape
+from raybench.workloads.share import few_tiles
 
 
 def counts(config: TrialConfig) -> Counts:
@@ -15,6 +16,7 @@ def counts(config: TrialConfig) -> Counts:
     """
     assert isinstance(config.model, MatmulShape)
     m, k, n = config.model.m, config.model.k, config.model.n
+    rows = m // config.world_size
     return Counts(
         parameters=None,
         samples_per_step=1,
@@ -22,6 +24,8 @@ def counts(config: TrialConfig) -> Counts:
         model_flops_per_step=2.0 * m * k * n,
         model_flops_causal_per_step=None,
         memory_bytes=memory_bytes(config),
+        small_share=few_tiles(rows, n),
+        rows_per_rank=rows,
     )
 
 
