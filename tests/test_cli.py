@@ -310,6 +310,16 @@ def test_prices_put_costs_below(tmp_path: Path, out: str) -> None:
     assert f"{prices}:2:6 cluster.a: must be USD an hour, above 0" in done.stderr
 
 
+def test_export_says_what_it_wrote(tmp_path: Path, out: str) -> None:
+    """One file for all good trials; a form that there is not is told with those that there are."""
+    to = tmp_path / "to"
+    assert run("export", out, "--as", "step-csv", "--to", str(to)).stdout == f"1 file in {to}\n"
+    assert (to / "benchmark_results.csv").read_text().startswith("model_size,context_length,")
+    done = command("export", out, "--as", "csv", "--to", str(to))
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "there are bench-json, step-csv, training-metrics, run-summary" in done.stderr
+
+
 def test_errors_are_one_line_and_an_exit_code(tmp_path: Path, sweep: str, out: str) -> None:
     """On stderr, without a traceback, with the class's exit code; a sweep's mistakes keep their own form."""
     for args, code, said in (

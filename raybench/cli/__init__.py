@@ -10,6 +10,7 @@ import sys
 
 from raybench.cli.app import add_commands, app
 from raybench.cli.compare import compare
+from raybench.cli.export import export
 from raybench.cli.plan import plan
 from raybench.cli.run import run
 from raybench.cli.scaling import scaling
@@ -25,6 +26,7 @@ add_commands(
     show,
     compare,
     scaling,
+    export,
     workloads,
     schema,
 )
