@@ -13,7 +13,7 @@ quick: $(STAMP)     ## the main job: a real sweep on this machine, to a table of
 	$(BIN)/raybench run quick --local
 
 test: lint          ## lint, types and every test that needs no GPU
-	$(BIN)/python -m pytest -m "not soak" -q
+	$(BIN)/python -m pytest -m "not soak and not hosts" -q
 
 lint: $(STAMP)      ## ruff and mypy
 	$(BIN)/ruff check .

@@ -63,13 +63,14 @@ def fit(
     *,
     storage: str,
     name: str,
-    node_address: str,
+    node_address: str | None,
     callbacks: list[Any],
 ) -> None:
     """One `Tuner.fit()` over all trials, in order, one at a time. Blocks until every trial has reported."""
     from ray import tune
 
-    resources = {"CPU": TUNE_CPUS, f"node:{node_address}": 0.001}
+    # On the driver's node, with which it lives and dies, unless that one has no CPUs to give.
+    resources = {"CPU": TUNE_CPUS, **({f"node:{node_address}": 0.001} if node_address else {})}
     tune.Tuner(
         tune.with_resources(ask_broker, resources),
         param_space={"broker": broker_name, "trial": tune.grid_search(trials)},

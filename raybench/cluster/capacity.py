@@ -1,4 +1,4 @@
-"""Whether a worker group fits on the node, and how many CPUs each worker may hold. Arithmetic only.
+"""How many workers a node holds, and how many CPUs each of them may. Arithmetic only.
 
 Computed, never assumed: two workers of one CPU each, beside Tune's trial of 0.01, never start on two CPUs.
 """
@@ -10,12 +10,15 @@ from dataclasses import dataclass
 
 TUNE_CPUS = 0.01
 RESERVE_CPUS = 0.1
+LEAST_CPUS = 0.01
+"""What Ray can still tell from none."""
 
 
 @dataclass(frozen=True)
 class NodeRoom:
-    """What the node that holds the groups has. `cpus` and `gpus` are Ray's logical ones that are free for us."""
+    """What a node has. `cpus` and `gpus` are Ray's logical ones that are free for us."""
 
+    node_id: str
     address: str
     cores: int
     cpus: float
@@ -44,6 +47,12 @@ class NoRoom:
     reason: str
 
 
+def places(room: NodeRoom, device_kind: str) -> int:
+    """Most workers that the node holds."""
+    by_cpus = max(0, math.floor(round((room.cpus - RESERVE_CPUS) / LEAST_CPUS, 6)))
+    return min(room.gpus if device_kind == "cuda" else room.max_cpu_workers, by_cpus)
+
+
 def seat(room: NodeRoom, *, workers: int, device_kind: str, cpus_asked: float) -> Seat | NoRoom:
     """What each of `workers` workers may hold on the node, or why they do not fit."""
     if device_kind == "cuda" and workers > room.gpus:
@@ -54,9 +63,9 @@ def seat(room: NodeRoom, *, workers: int, device_kind: str, cpus_asked: float) -
             f"at most {room.max_cpu_workers} CPU workers"
         )
     share = math.floor((room.cpus - RESERVE_CPUS) / workers * 100) / 100
-    if share < 0.01:
+    if share < LEAST_CPUS:
         return NoRoom(
-            f"{workers} workers need at least {0.01 * workers:.2f} CPUs beside {RESERVE_CPUS} for the driver's own; "
-            f"Ray on {room.address} has {room.cpus:g} free"
+            f"{workers} workers need at least {LEAST_CPUS * workers:.2f} CPUs beside {RESERVE_CPUS} for the driver's "
+            f"own; Ray on {room.address} has {room.cpus:g} free"
         )
     return Seat(min(cpus_asked, share), int(device_kind == "cuda"), max(1, room.cores // workers))

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
+
+from raybench.errors import ClusterError
+from raybench.version import __version__
 
 
 @cache
@@ -16,3 +20,14 @@ def source_hash() -> str:
         digest.update(f"{path.relative_to(root).as_posix()}\0".encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
+
+
+def refuse_other_code(workers: Iterable[tuple[str, str, str]]) -> None:
+    """`workers`: host, version and source hash of raybench there. Raises ClusterError naming those that differ."""
+    others = {host: version for host, version, found in workers if found != source_hash()}
+    if others:
+        told = ", ".join(f"{host} ({version})" for host, version in sorted(others.items()))
+        raise ClusterError(
+            f"workers run other sources of raybench than this command's {__version__}: {told}; "
+            "install the same raybench on every node, or pass --local"
+        )

@@ -4,7 +4,7 @@ dead one, and commits a row for every attempt, whatever becomes of it.
 
 from __future__ import annotations
 
-import socket
+import shutil
 import threading
 import time
 import traceback
@@ -15,14 +15,16 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from raybench.cluster.capacity import NoRoom, seat
+from raybench.cluster.ask_nodes import PROBE_LIMIT_S, ask_nodes, is_there
+from raybench.cluster.capacity import NoRoom
 from raybench.cluster.deadline import absent_rank, expired, read_stacks
-from raybench.cluster.group import GroupDied, WorkerGroup, on_node
+from raybench.cluster.group import GroupDied, WorkerGroup
 from raybench.cluster.group_spec import GroupSpec, group_spec, lease_key
-from raybench.cluster.inventory import Inventory
+from raybench.cluster.inventory import Inventory, refreshed, without
 from raybench.cluster.messages import Answers, Order
 from raybench.cluster.outcome import Ending, Evidence, clean_text, ending, outcome_of
-from raybench.cluster.rows import Attempt, GroupFacts, RunFacts, trial_row
+from raybench.cluster.placement import place
+from raybench.cluster.rows import CLUSTER_CHANGED, Attempt, GroupFacts, RunFacts, trial_row
 from raybench.engine.precision import unsupported
 from raybench.errors import ClusterError, StoreError
 from raybench.measure.ledger import ledger
@@ -39,8 +41,10 @@ from raybench.workloads.registry import workload
 
 DRIVER_MARGIN_S = 60.0
 """The driver waits this much longer than the workers' own deadline before it ends them by force."""
+RETRIED_AT_ONCE = frozenset({"node_lost", "preempted"})
+"""Ends that say nothing of the trial: it is run once more, as a whole, on what is left of the cluster."""
+CLEAN_LIMIT_S = 15.0
 _OK = Ending(outcome="ok")
-_SLOW_DATA_S = 30.0      # then a person is told what is waited for
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +79,8 @@ class Dispatcher:
         self._run, self._broker, self._planned, self._attempts = run, broker, planned, attempts
         self._store, self._observer, self._inventory, self._storage = store, observer, inventory, storage
         self._planned_total = planned_total
+        self._began_with = inventory.seen
+        self._lost: frozenset[str] = frozenset()
         self._stack_dir = str(Path(storage) / "stacks")
         self._group: WorkerGroup | None = None
         self._group_key: tuple[object, ...] | None = None
@@ -91,9 +97,10 @@ class Dispatcher:
 
         try:
             while (trial_id := ray.get(self._broker.next.remote())) is not None:
-                trial = self._attempt(self._planned[trial_id])
+                trial = self._trial(self._planned[trial_id])
                 ray.get(self._broker.answer.remote(trial_id, _scalars(trial)))
             self._close_group()
+            self._clean_nodes()
         except BaseException as error:  # noqa: BLE001  raised again by the main thread, which waits for Tune
             self.error = error
             self._close_group()
@@ -113,13 +120,22 @@ class Dispatcher:
 
     # -- one attempt -------------------------------------------------------------------------------------------------
 
-    def _attempt(self, planned: PlannedTrial) -> Trial:
+    def _trial(self, planned: PlannedTrial) -> Trial:
+        """An attempt, and another when the cluster and not the trial was to blame."""
+        number = self._attempts[planned.trial_id]
+        trial = self._attempt(planned, number)
+        if trial.outcome in RETRIED_AT_ONCE:
+            trial = self._attempt(planned, number + 1)
+        return trial
+
+    def _attempt(self, planned: PlannedTrial, number: int) -> Trial:
         attempt = Attempt(
             trial_uid=uuid.uuid4().hex,
             planned=planned,
-            number=self._attempts[planned.trial_id],
+            number=number,
             started_at=datetime.now(timezone.utc),
             started_s=time.perf_counter(),
+            warnings=self._reread_cluster(),
         )
         with self._committing:
             self._refuse_if_stopped()
@@ -163,7 +179,7 @@ class Dispatcher:
         if isinstance(spec, Ending):
             return self._failed(attempt, spec, None)
         started_s = time.perf_counter()
-        refused = self._prepare(attempt.planned)
+        refused = self._prepare(attempt.planned, spec)
         if refused is not None:
             return self._failed(attempt, refused, None)
         prepare_s = time.perf_counter() - started_s
@@ -185,33 +201,28 @@ class Dispatcher:
         reason = unsupported(config, device_kind)
         if reason is not None:
             return Ending(outcome="infeasible", error_type="unsupported", error_text=reason)
-        room = self._inventory.room      # what is free while no group of ours is open: one is open at a time
-        found = seat(room, workers=config.num_workers, device_kind=device_kind, cpus_asked=config.cpus_per_worker)
+        found = place(      # by what is free while no group of ours is open: one is open at a time
+            self._inventory.rooms,
+            workers=config.num_workers,
+            nodes=config.nodes,
+            packing=config.packing,
+            device_kind=device_kind,
+            cpus_asked=config.cpus_per_worker,
+        )
         if isinstance(found, NoRoom):
             return Ending(outcome="infeasible", error_type="capacity", error_text=found.reason)
-        return group_spec(planned, device_kind=device_kind, seat=found)
+        return group_spec(planned, device_kind=device_kind, placement=found)
 
-    def _prepare(self, planned: PlannedTrial) -> Ending | None:
-        """Prepare or check the trial's data by a task on the workers' node, outside any process group."""
-        import ray
-
+    def _prepare(self, planned: PlannedTrial, spec: GroupSpec) -> Ending | None:
+        """Prepare or check the trial's data by a task on each of the workers' nodes, outside any process group."""
         if planned.config.source is None:
             return None
-        try:
-            prepared = on_node(prepare, self._inventory.node_id).remote(located(planned.config))
-            if not ray.wait([prepared], timeout=_SLOW_DATA_S)[0]:
-                self._observer.notice(f"data for {planned.label()} takes long: this run or another is writing it")
-            ray.get(prepared)
-        except ray.exceptions.RayTaskError as error:
-            cause = error.cause or error
-            outcome, error_type = outcome_of(cause, planned.config.workload)
-            return Ending(
-                outcome=outcome,
-                error_type=error_type,
-                error_text=clean_text(str(cause)),
-                host=socket.gethostname(),
-                traceback=str(error),
-            )
+        def told() -> None:
+            self._observer.notice(f"data for {planned.label()} takes long: this run or another is writing it")
+
+        failed = ask_nodes(prepare, spec.node_ids, located(planned.config), limit_s=None, on_slow=told).failed
+        for node_id, error in failed.items():
+            return _not_prepared(error, planned.config.workload, self._inventory.host_of(node_id))
         return None
 
     # -- the group ---------------------------------------------------------------------------------------------------
@@ -229,7 +240,6 @@ class Dispatcher:
             spec,
             storage=self._storage,
             sweep_run_id=self._run.sweep_run_id,
-            node_address=self._inventory.room.address,
         )
         self._group, self._group_key = group, lease_key(planned, spec)
         group.wait_ready(self._tell_stall)
@@ -257,12 +267,10 @@ class Dispatcher:
 
     def _why(self, group: WorkerGroup, order: Order, answers: Answers) -> Ending:
         """Gather the evidence of a failed trial and judge it."""
-        import ray
-
-        alive = {node["NodeID"] for node in ray.nodes() if node["Alive"]}
-        stacks: dict[int, str] = {}
-        for node_id in {hello.node_id for hello in group.hellos.values()} & alive:
-            stacks |= ray.get(on_node(read_stacks, node_id).remote(order.stack_dir, order.trial_uid))
+        asked = {hello.node_id for hello in group.hellos.values()}
+        told = ask_nodes(read_stacks, asked, order.stack_dir, order.trial_uid, limit_s=PROBE_LIMIT_S)
+        lost = self._lost_nodes(told.failed)
+        stacks = {rank: text for found in told.results.values() for rank, text in found.items()}
         dead = frozenset(set(group.hellos) - set(answers.done) - {failure.rank for failure in answers.failures})
         marked = frozenset(rank for rank, text in stacks.items() if expired(text))
         return ending(Evidence(
@@ -273,16 +281,44 @@ class Dispatcher:
             failures=answers.failures,
             group_error=group.error,
             hosts={rank: hello.node.host for rank, hello in group.hellos.items()},
-            lost_nodes=frozenset(h.node.host for h in group.hellos.values() if h.node_id not in alive),
+            lost_nodes=frozenset(h.node.host for h in group.hellos.values() if h.node_id in lost),
             stacks=stacks,
         ))  # fmt: skip
+
+    # -- the cluster -------------------------------------------------------------------------------------------------
+
+    def _reread_cluster(self) -> tuple[str, ...]:
+        """Look whether nodes left or joined; the warning for rows of a cluster that is not what the sweep began on."""
+        before = self._inventory
+        self._inventory = without(refreshed(before, self._run.sweep_run_id), self._lost)
+        if self._inventory.seen != before.seen:
+            self._observer.notice(f"the cluster changed; it now has {self._inventory.hardware}")
+        changed = self._inventory.seen != self._began_with or bool(self._lost)
+        return (CLUSTER_CHANGED,) if changed else ()
+
+    def _lost_nodes(self, failed: Mapping[str, BaseException | None]) -> frozenset[str]:
+        """Of nodes that did not answer, those that Ray no longer lists, or that are silent when asked once more."""
+        import ray
+
+        if not failed:
+            return frozenset()
+        alive = {node["NodeID"] for node in ray.nodes() if node["Alive"]}
+        silent = ask_nodes(is_there, failed.keys() & alive, limit_s=PROBE_LIMIT_S).failed
+        found = frozenset(failed.keys() - alive) | silent.keys()
+        self._lost |= found
+        return found
+
+    def _clean_nodes(self) -> None:
+        """Remove what workers left on other nodes; the driver's own folder is removed with the run."""
+        others = [room.node_id for room in self._inventory.rooms if room.node_id != self._inventory.node_id]
+        ask_nodes(_remove_folder, others, self._storage, limit_s=CLEAN_LIMIT_S)
 
     # -- rows --------------------------------------------------------------------------------------------------------
 
     def _failed(self, attempt: Attempt, end: Ending, facts: GroupFacts | None) -> Finished:
         if end.traceback:
             self._store.write_traceback(attempt.trial_uid, end.traceback)
-        return Finished(trial=trial_row(self._run, attempt, end, facts), nodes=_nodes(facts))
+        return Finished(trial=trial_row(self._run, attempt, end, facts), nodes=self._nodes(facts))
 
     def _succeeded(
         self, attempt: Attempt, facts: GroupFacts, answers: Answers, group: WorkerGroup, prepare_s: float
@@ -299,7 +335,12 @@ class Dispatcher:
             **_longest(ranks),
         )
         trial = trial_row(self._run, attempt, _OK, facts, ranks, measured, spent)
-        return Finished(trial=trial, steps={rank.rank: rank.steps for rank in ranks}, nodes=_nodes(facts))
+        return Finished(trial=trial, steps={rank.rank: rank.steps for rank in ranks}, nodes=self._nodes(facts))
+
+    def _nodes(self, facts: GroupFacts | None) -> list[Node]:
+        """Every node that the run knows of; where there is one, what its workers said."""
+        hellos = facts.hellos.values() if facts else ()
+        return list({node.node_key: node for node in (*self._inventory.nodes, *(h.node for h in hellos))}.values())
 
     # -- telling -----------------------------------------------------------------------------------------------------
 
@@ -330,9 +371,19 @@ def _never_ready(died: GroupDied, workload: str) -> Ending:
     return ending(Evidence(workload=workload, deadline_s=0.0, group_error=died.cause, hosts={}, stacks={}))
 
 
-def _nodes(facts: GroupFacts | None) -> list[Node]:
-    found = {hello.node.node_key: hello.node for hello in facts.hellos.values()} if facts else {}
-    return list(found.values())
+def _not_prepared(error: Any, workload: str, host: str | None) -> Ending:
+    """What a failed task of `prepare` means."""
+    cause = getattr(error, "cause", None) or error
+    outcome, error_type = outcome_of(cause, workload)
+    if type(error).__name__ in ("NodeDiedError", "TaskUnschedulableError", "WorkerCrashedError"):
+        outcome = "node_lost" if type(error).__name__ != "WorkerCrashedError" else "worker_died"
+    return Ending(
+        outcome=outcome, error_type=error_type, error_text=clean_text(str(cause)), host=host, traceback=str(error)
+    )
+
+
+def _remove_folder(folder: str) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _longest(ranks: Sequence[RankResult]) -> dict[str, float]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import hashlib
 import os
 import signal
@@ -12,18 +11,21 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from raybench.cluster.code_version import source_hash
+from raybench.cluster.ask_nodes import ask_nodes
+from raybench.cluster.code_version import refuse_other_code
 from raybench.cluster.group_spec import GroupSpec
 from raybench.cluster.mailbox import Mailbox
 from raybench.cluster.messages import Answers, Hello, Order
-from raybench.errors import ClusterError
-from raybench.version import __version__
 
 PROCESS_GROUP_TIMEOUT_S = 600
 """Once per group; the trial's own deadline is the watchdog's."""
 CLOSE_LIMIT_S = 15.0
+KILL_LIMIT_S = 15.0
+"""For a node to end processes of ours; one that does not answer is gone with them."""
 START_LIMIT_SETTING = "RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S"
 STALL_NOTICE_S = 30.0
+NODE_ID_LABEL = "ray.io/node-id"
+"""Ray gives it to every node: a worker that selects it sits exactly there."""
 
 
 class GroupDied(Exception):
@@ -41,7 +43,7 @@ class WorkerGroup:
     `trials_served` is 0 in a new group. `forced`: its workers were ended because they passed the driver's own limit.
     """
 
-    def __init__(self, spec: GroupSpec, *, storage: str, sweep_run_id: str, node_address: str) -> None:
+    def __init__(self, spec: GroupSpec, *, storage: str, sweep_run_id: str) -> None:
         self.spec = spec
         self.hellos: dict[int, Hello] = {}
         self.trials_served = 0
@@ -50,7 +52,7 @@ class WorkerGroup:
         self.error: BaseException | None = None
         self._started_s = time.perf_counter()
         self._mailbox = _remote_mailbox()
-        self._trainer = _trainer(spec, self._mailbox, storage, sweep_run_id, node_address)
+        self._trainer = _trainer(spec, self._mailbox, storage, sweep_run_id)
         self._thread = threading.Thread(target=self._fit, name="raybench-group", daemon=True)
         self._thread.start()
 
@@ -72,7 +74,7 @@ class WorkerGroup:
         self.hellos = hellos
         self.worker_start_s = min(opened_s, max(hello.process_age_s for hello in hellos.values()))
         self.placement_s = opened_s - self.worker_start_s
-        _refuse_other_code(hellos)
+        refuse_other_code((h.node.host, h.raybench_version, h.source_hash) for h in hellos.values())
 
     def run(self, order: Order, limit_s: float) -> Answers:
         """Give the workers a trial and wait for how it ends, at most `limit_s`; then the group is ended by force."""
@@ -108,7 +110,9 @@ class WorkerGroup:
 
         for hello in self.hellos.values():
             ray.kill(hello.handle)
-            ray.get(on_node(_kill_process, hello.node_id).remote(hello.pid))
+        for node_id in {hello.node_id for hello in self.hellos.values()}:
+            pids = [hello.pid for hello in self.hellos.values() if hello.node_id == node_id]
+            ask_nodes(_kill_processes, [node_id], pids, limit_s=KILL_LIMIT_S)
 
     def _fit(self) -> None:
         import ray
@@ -127,26 +131,10 @@ def start_limit_s(workers: int) -> int:
     return 30 + 5 * workers
 
 
-def on_node(function: Callable[..., Any], node_id: str) -> Any:
-    """A Ray task of no CPUs, pinned to a node."""
-    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-
-    return _remote(function).options(scheduling_strategy=NodeAffinitySchedulingStrategy(node_id, soft=False))
-
-
-@functools.cache
-def _remote(function: Callable[..., Any]) -> Any:
-    """One remote function for each function: Ray keeps every one it is given."""
-    import ray
-
-    return ray.remote(num_cpus=0, max_retries=0)(function)
-
-
-def _kill_process(pid: int) -> None:
-    try:
-        os.kill(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return      # `ray.kill` was faster
+def _kill_processes(pids: list[int]) -> None:
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):      # `ray.kill` was faster
+            os.kill(pid, signal.SIGKILL)
 
 
 def _remote_mailbox() -> Any:
@@ -157,15 +145,15 @@ def _remote_mailbox() -> Any:
     return ray.remote(num_cpus=0, max_concurrency=1000, scheduling_strategy=here)(Mailbox).remote()
 
 
-def _trainer(spec: GroupSpec, mailbox: Any, storage: str, sweep_run_id: str, node_address: str) -> Any:
+def _trainer(spec: GroupSpec, mailbox: Any, storage: str, sweep_run_id: str) -> Any:
     from ray.train import FailureConfig, RunConfig, ScalingConfig
-    from ray.train.torch import TorchConfig, TorchTrainer
+    from ray.train.torch import TorchTrainer
 
+    from raybench.cluster.interface import ChoosingTorchConfig
     from raybench.cluster.worker import serve
 
     os.environ[START_LIMIT_SETTING] = str(start_limit_s(spec.workers))
-    # Groups stay on the driver's node: Train's storage is a local folder there.
-    resources = {"CPU": spec.seat.cpus, f"node:{node_address}": 0.001, **({"GPU": 1.0} if spec.seat.gpus else {})}
+    resources = {"CPU": spec.seat.cpus, **({"GPU": 1.0} if spec.seat.gpus else {})}
     name = hashlib.sha256(f"{sweep_run_id}/{time.monotonic_ns()}".encode()).hexdigest()[:16]
     return TorchTrainer(
         serve,
@@ -175,26 +163,21 @@ def _trainer(spec: GroupSpec, mailbox: Any, storage: str, sweep_run_id: str, nod
             "threads": spec.seat.threads,
             "start_limit_s": 2 * start_limit_s(spec.workers),
         },
-        torch_config=TorchConfig(backend=spec.backend, timeout_s=PROCESS_GROUP_TIMEOUT_S),
+        torch_config=ChoosingTorchConfig(backend=spec.backend, timeout_s=PROCESS_GROUP_TIMEOUT_S),
         scaling_config=ScalingConfig(
-            num_workers=spec.workers, use_gpu=bool(spec.seat.gpus), resources_per_worker=resources
+            num_workers=spec.workers,
+            use_gpu=bool(spec.seat.gpus),
+            resources_per_worker=resources,
+            label_selector=[{NODE_ID_LABEL: node_id} for node_id in spec.node_ids],
         ),
         run_config=RunConfig(
+            # A folder of the driver's node. Workers would look for it only to store a checkpoint, and there are none.
             storage_path=storage,
             name=name,      # a hash: Train takes `../..` in a name for a path
             failure_config=FailureConfig(max_failures=0, controller_failure_limit=2),
             worker_runtime_env={"env_vars": dict(spec.env)},
         ),
     )
-
-
-def _refuse_other_code(hellos: dict[int, Hello]) -> None:
-    for hello in hellos.values():
-        if hello.source_hash != source_hash():
-            raise ClusterError(
-                f"the worker on {hello.node.host} runs raybench {hello.raybench_version} with other sources than this "
-                f"command's {__version__}: install the same raybench on every node, or pass --local"
-            )
 
 
 def _get_noticing(

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 
 from raybench.cluster.capacity import Seat
+from raybench.cluster.placement import Placement
 from raybench.spec.trial import PlannedTrial
 
 _PASSED_ON = re.compile(r"(NCCL|GLOO|TORCH|PYTORCH|CUDA|OMP|KMP|MKL)_[A-Z0-9_]+")
@@ -14,24 +15,32 @@ _PASSED_ON = re.compile(r"(NCCL|GLOO|TORCH|PYTORCH|CUDA|OMP|KMP|MKL)_[A-Z0-9_]+"
 
 @dataclass(frozen=True)
 class GroupSpec:
-    """Everything that a worker process is given at its start. `env` is sorted pairs."""
+    """Everything that a worker process is given at its start. `env` is sorted pairs.
 
-    workers: int
+    `node_ids`: the node of each worker.
+    """
+
+    node_ids: tuple[str, ...]
     device_kind: str
     seat: Seat
     backend: str
     env: tuple[tuple[str, str], ...]
 
+    @property
+    def workers(self) -> int:
+        """How many there are."""
+        return len(self.node_ids)
 
-def group_spec(planned: PlannedTrial, *, device_kind: str, seat: Seat) -> GroupSpec:
+
+def group_spec(planned: PlannedTrial, *, device_kind: str, placement: Placement) -> GroupSpec:
     """The group that a trial needs. A process reads its thread count and NCCL's settings once, at its start."""
     asked = planned.config.backend
     backend = asked if asked != "auto" else ("nccl" if device_kind == "cuda" else "gloo")
     passed_on = {name: value for name, value in os.environ.items() if _PASSED_ON.fullmatch(name)}
     # Ray would set OMP_NUM_THREADS to 1, a plain process to all cores: each worker gets its share of the node.
-    env = {**passed_on, "OMP_NUM_THREADS": str(seat.threads)}
+    env = {**passed_on, "OMP_NUM_THREADS": str(placement.seat.threads)}
     env.pop("CUDA_VISIBLE_DEVICES", None)      # Ray's to set
-    return GroupSpec(planned.config.num_workers, device_kind, seat, backend, tuple(sorted(env.items())))
+    return GroupSpec(placement.node_ids, device_kind, placement.seat, backend, tuple(sorted(env.items())))
 
 
 def lease_key(planned: PlannedTrial, spec: GroupSpec) -> tuple[object, ...]:

@@ -35,6 +35,7 @@ class Hello:
     device_kind: str
     gpu_model: str | None
     backend: str | None
+    network_interface: str | None
     torch_version: str
     cuda_version: str | None
     handle: Any

@@ -181,7 +181,19 @@ def _lost_node(evidence: Evidence) -> Ending | None:
         host = evidence.hosts.get(rank) if rank is not None else None
         if type(error).__name__ == "NodeDiedError" or host in evidence.lost_nodes:
             return _from_exception(evidence, "node_lost", rank, error)
-    return None
+    return _silent_node(evidence)
+
+
+def _silent_node(evidence: Evidence) -> Ending | None:
+    """A lost node of which only the peers told: their collectives failed."""
+    gone = [(rank, host) for rank, host in sorted(evidence.hosts.items()) if host in evidence.lost_nodes]
+    if not gone:
+        return None
+    rank, host = gone[0]
+    text = f"the node {host} no longer answers"
+    return Ending(
+        outcome="node_lost", error_type="NodeLost", error_text=text, rank=rank, host=host, traceback=_all_text(evidence)
+    )
 
 
 def _never_started(evidence: Evidence) -> Ending | None:

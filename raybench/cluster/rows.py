@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from raybench.cluster.messages import Hello
 from raybench.cluster.outcome import Ending
@@ -16,6 +17,8 @@ from raybench.record.trial import SCHEMA_VERSION, Trial
 from raybench.spec.config import TrialConfig, canonical_json
 from raybench.spec.trial import PlannedTrial
 from raybench.version import __version__
+
+CLUSTER_CHANGED: Final = "cluster_changed"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +43,7 @@ class Attempt:
     number: int                  # from 1
     started_at: datetime
     started_s: float             # on the driver's performance counter
+    warnings: tuple[str, ...] = ()      # what is known of the run by then
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,9 +70,14 @@ def trial_row(
         **_outcome(ending, config),
         **_asked(config),
         **_ran(run, group, ranks),
-        **(asdict(figures) if figures else {"valid": False, "invalid_reasons": "", "warnings": ""}),
+        **_figures(figures, attempt.warnings),
         **(asdict(ledger) if ledger else {}),
     )
+
+
+def _figures(figures: Figures | None, warnings: tuple[str, ...]) -> dict[str, Any]:
+    found = asdict(figures) if figures else {"valid": False, "invalid_reasons": "", "warnings": ""}
+    return {**found, "warnings": ";".join(text for text in (str(found["warnings"]), *warnings) if text)}
 
 
 def _identity(run: RunFacts, attempt: Attempt) -> dict[str, Any]:
@@ -124,6 +133,8 @@ def _ran(run: RunFacts, group: GroupFacts | None, ranks: Sequence[RankResult]) -
     if group is None:
         return {**always, "node_keys": ""}
     first = group.hellos[0]
+    interfaces = {hello.network_interface for hello in group.hellos.values()} - {None}
+    by_host = Counter(hello.node.host for hello in group.hellos.values())
     on_gpu = first.device_kind == "cuda"
     return {
         **always,
@@ -138,6 +149,8 @@ def _ran(run: RunFacts, group: GroupFacts | None, ranks: Sequence[RankResult]) -
         "cuda_version": first.cuda_version if on_gpu else None,
         "driver_version": first.node.driver_version if on_gpu else None,
         "gpu_model": first.gpu_model,
+        "network_interface": ";".join(sorted(map(str, interfaces))) or None,
+        "workers_by_host": ";".join(f"{host}={count}" for host, count in sorted(by_host.items())),
         **_effective(ranks),
     }
 

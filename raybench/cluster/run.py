@@ -16,6 +16,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+from raybench.cluster.capacity import TUNE_CPUS
 from raybench.cluster.code_version import source_hash
 from raybench.cluster.connect import Choice, join, look_and_choose
 from raybench.cluster.exit_code import exit_code
@@ -146,7 +147,7 @@ class _Run:
         source_hash()      # of the sources this process runs, before anybody edits them
         log = contextlib.nullcontext() if self._options.verbose else printing_into(self._store.meta / "ray.log")
         with log, _ray_settings(), _scratch(self._run_id) as scratch, self._joined() as (choice, ray_address):
-            inventory = take_inventory()
+            inventory = take_inventory(self._run_id)
             facts = self._facts(choice, ray_address)
             work = self._work(inventory, facts.cluster)
             self._open(choice, ray_address, inventory, facts, work)
@@ -231,8 +232,10 @@ class _Run:
             to_run=len(work.left),
             groups=_groups(work.left),
         ))  # fmt: skip
-        if inventory.other_nodes:
-            self._observer.notice(f"worker groups stay on this node; {inventory.other_nodes} other nodes are not used")
+        for address in inventory.silent:
+            self._observer.notice(f"the node {address} does not answer and is not used")
+        for text in inventory.differences():
+            self._observer.notice(text)
         for text in work.warnings:
             self._observer.notice(text)
         self._store.write_meta("sweep.json", _resolved(self._spec.name, work.planned))
@@ -269,7 +272,7 @@ class _Run:
         thread.start()
         try:
             fit(name, [_tune_config(trial) for trial in work.left], storage=scratch, name=f"tune-{self._run_id}",
-                node_address=inventory.room.address, callbacks=list(self._callbacks))  # fmt: skip
+                node_address=_tune_node(inventory), callbacks=list(self._callbacks))  # fmt: skip
             ray.get(broker.stop.remote())
             thread.join()
         except KeyboardInterrupt:
@@ -366,6 +369,11 @@ def _resolved(name: str, planned: Sequence[PlannedTrial]) -> str:
     """The sweep as it was understood, for whoever wonders later: one config a line."""
     lines = [f'"{trial.trial_id}":{trial.config.canonical()}' for trial in planned]
     return f'{{"name":"{name}","trials":{{\n' + ",\n".join(lines) + "\n}}\n"
+
+
+def _tune_node(inventory: Inventory) -> str | None:
+    """Where Tune's trial sits: the driver's node, unless that one gives no CPUs, as a head without work does."""
+    return inventory.room.address if inventory.room.cpus >= TUNE_CPUS else None
 
 
 def _tune_config(trial: PlannedTrial) -> dict[str, Any]:

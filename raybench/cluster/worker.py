@@ -64,6 +64,7 @@ def _introduce(settings: dict[str, Any]) -> tuple[Any, Hello]:
     import torch.distributed
 
     from raybench.cluster.code_version import source_hash
+    from raybench.cluster.interface import chosen_interface
     from raybench.engine.environment import node_facts
     from raybench.engine.place import Place
     from raybench.version import __version__
@@ -92,6 +93,7 @@ def _introduce(settings: dict[str, Any]) -> tuple[Any, Hello]:
         device_kind=device.type,
         gpu_model=torch.cuda.get_device_name(device) if device.type == "cuda" else None,
         backend=backend,
+        network_interface=chosen_interface(backend),
         torch_version=str(torch.__version__),
         cuda_version=torch.version.cuda,
         handle=runtime.current_actor,

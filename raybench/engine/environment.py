@@ -14,6 +14,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from raybench.engine.nvml import Gpu, Nvml
 from raybench.record.node import Node
 from raybench.spec.config import canonical_json
@@ -35,12 +37,21 @@ def node_facts(*, sweep_run_id: str, address: str, nvml: Nvml | None = None) -> 
     `node_key` is a hash of all but itself, the run, and when they were read.
     """
     facts = {**_machine(), **_gpus(nvml or Nvml.load()), **_software(), "address": address}
+    facts["network_interface"] = interface_of(address)
     return Node(
         node_key=hashlib.sha256(canonical_json(facts).encode()).hexdigest()[:16],
         sweep_run_id=sweep_run_id,
         seen_at=datetime.now(timezone.utc),
         **facts,
     )
+
+
+def interface_of(address: str) -> str | None:
+    """The network interface that carries an address of this node; None where none does."""
+    for name, entries in psutil.net_if_addrs().items():
+        if any(entry.address == address for entry in entries):
+            return name
+    return None
 
 
 def cuda_built_for() -> str | None:

@@ -186,4 +186,10 @@ WARNINGS: tuple[Rule, ...] = (
     Rule("clocks_differ", f"Device and host clocks differ by more than {100 * CLOCKS_DIFFER:.0f} %.", _clocks_differ),
     Rule("small_share", "A rank's share of the work is too small to fill its GPU.", _small_share),
 )
-MEANINGS: Mapping[str, str] = MappingProxyType({rule.name: rule.meaning for rule in INVALID + WARNINGS})
+OF_THE_RUN: Mapping[str, str] = MappingProxyType({
+    "cluster_changed": "Nodes left or joined the cluster since the sweep began.",
+})
+"""Warnings that the driver gives, not a rule over the ranks."""
+MEANINGS: Mapping[str, str] = MappingProxyType(
+    {rule.name: rule.meaning for rule in INVALID + WARNINGS} | dict(OF_THE_RUN)
+)

@@ -34,3 +34,6 @@ class Node:
     nccl_version: str | None = column("version of NCCL", null="on a CPU build")
     ray_version: str | None = column("version of Ray", null="outside Ray")
     raybench_version: str = column("version of raybench")
+    network_interface: str | None = column(
+        "network interface that carries the node's Ray address", null="when none does, and in older rows"
+    )

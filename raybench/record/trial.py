@@ -224,3 +224,11 @@ class Trial:
         "the same x 2 (n - 1) / n for all_reduce, x (n - 1) / n for all_gather and all_to_all (busbw)",
         unit="B/s", null="unless ok, a collective, and more than one rank",
     )  # fmt: skip
+    network_interface: str | None = column(
+        "network interface of the ranks' collectives, each once, joined by ;",
+        null="when no worker started, and in older rows",
+    )
+    workers_by_host: str | None = column(
+        "hosts of the ranks and how many each had, joined by ;: alpha=2;beta=1",
+        null="when no worker started, and in older rows",
+    )

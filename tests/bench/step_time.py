@@ -95,13 +95,13 @@ def _ray() -> Iterator[Callable[[], WorkerGroup]]:
     """A private Ray, and how to open a worker group of one worker with one thread on it."""
     choice = Choice(None, "--local", "for the benchmark")
     join(choice, namespace=uuid.uuid4().hex, verbose=False, cores=usable_cores())
-    inventory = take_inventory()
+    inventory = take_inventory("bench")
     with tempfile.TemporaryDirectory() as storage:
 
         def new_group() -> WorkerGroup:
             group = WorkerGroup(
-                GroupSpec(1, "cpu", Seat(1.0, 0, 1), "gloo", ENVIRONMENT),
-                storage=storage, sweep_run_id="bench", node_address=inventory.room.address,
+                GroupSpec((inventory.node_id,), "cpu", Seat(1.0, 0, 1), "gloo", ENVIRONMENT),
+                storage=storage, sweep_run_id="bench",
             )  # fmt: skip
             group.wait_ready(lambda: None)
             pin(group.hellos[0].pid)

@@ -27,6 +27,15 @@ TOOLS = ("ip", "tc", "unshare", "nsenter", "setpriv", "ssh", "ssh-keygen", "sshd
 _BOOT_LIMIT_S = 60.0
 _NAMESPACES = ("--net", "--mount", "--pid", "--uts", "--ipc")
 _SBIN = "/usr/local/sbin:/usr/sbin:/sbin"
+_SHELL = {
+    "PATH": f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin:{_SBIN}",
+    "LANG": "C.UTF-8",
+    "PYTHONPATH": str(ROOT),
+    "RAY_USAGE_STATS_ENABLED": "0",
+    # Three hosts share this machine's cores and memory.
+    "RAY_DEFAULT_OBJECT_STORE_MAX_MEMORY_BYTES": "200000000",
+    "RAY_prestart_worker_first_driver": "0",
+}
 _SSHD = """\
 ListenAddress 0.0.0.0
 HostKey /run/sshd/host_key
@@ -78,7 +87,7 @@ class Machine:
     def start(self, command: str, **options: object) -> subprocess.Popen[str]:
         """Start a command in the host's login shell, with nothing of this process's environment."""
         return subprocess.Popen(
-            [*_enter(self.pid), "env", "-i", f"HOME={HOME}", "TERM=dumb", f"PATH={_path()}", "LANG=C.UTF-8",
+            [*_enter(self.pid), "env", "-i", f"HOME={HOME}", "TERM=dumb", f"PATH={_SHELL['PATH']}", "LANG=C.UTF-8",
              "bash", "-c", f"cd; source ~/.bashrc; {command}"],
             text=True, stdin=subprocess.DEVNULL, start_new_session=True, **options,  # type: ignore[call-overload]
         )  # fmt: skip
@@ -183,7 +192,7 @@ def _furnish(folder: Path, name: str, everyone: Sequence[str], keys: Path) -> No
     (ssh / "sshd_config").write_text(_SSHD)
     for source, target in (("host_key", ssh), ("authorized_keys", ssh), ("id_ed25519", home / ".ssh")):
         shutil.copy2(keys / source, target / source)
-    (home / ".bashrc").write_text(f"export PATH={_path()} LANG=C.UTF-8 PYTHONPATH={ROOT} RAY_USAGE_STATS_ENABLED=0\n")
+    (home / ".bashrc").write_text("".join(f"export {name}={value}\n" for name, value in _SHELL.items()))
 
 
 def _make_keys(folder: Path) -> Path:
@@ -256,12 +265,8 @@ def _kept() -> list[str]:
     return sorted(wanted)
 
 
-def _path() -> str:
-    return f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin:{_SBIN}"
-
-
 def _environment() -> dict[str, str]:
-    return {"PATH": _path(), "LANG": "C.UTF-8"}
+    return {"PATH": _SHELL["PATH"], "LANG": "C.UTF-8"}
 
 
 def _call(*words: str) -> None:

@@ -6,7 +6,8 @@ from raybench.cluster.capacity import NodeRoom, NoRoom, Seat, seat
 
 
 def room(**changes) -> NodeRoom:
-    return NodeRoom(**({"address": "10.0.0.4", "cores": 2, "cpus": 2.0, "gpus": 0, "gpu_model": None} | changes))
+    values = {"node_id": "n1", "address": "10.0.0.4", "cores": 2, "cpus": 2.0, "gpus": 0, "gpu_model": None}
+    return NodeRoom(**(values | changes))
 
 
 def test_two_workers_on_a_ray_of_two_cpus():

@@ -155,3 +155,9 @@ def test_text_is_cleaned_and_cut():
     """Terminal escapes and control characters go; 2 kB stay, never half a character."""
     assert clean_text("\x1b]0;title\x07\x1b[31mred\x1b[0m [bold]\x00\n") == "red [bold]"
     assert len(clean_text("é" * 5000).encode()) == 2048
+
+
+def test_a_node_of_which_only_its_peers_tell():
+    """Its collective's error reached the driver, its own end did not: the node is to blame, not the collective."""
+    found = ending(evidence(failures=(told(0, "comm_error", 1.0),), lost_nodes=frozenset({"h1"})))
+    assert (found.outcome, found.rank, found.host) == ("node_lost", 1, "h1")

@@ -1,0 +1,88 @@
+"""A cluster of three hosts on this machine, started as a person would: `ray up` from a laptop."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from raybench.results.load import load
+from tests.cluster.hosts import ROOT, Lan, Machine, lan, missing
+from tests.end_to_end.harness import wait_until
+
+NAMES = ("alpha", "beta", "gamma")
+ONPREM = ROOT / "sweeps" / "cluster" / "onprem.yaml"
+UP_LIMIT_S = 300.0
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Three hosts, the first of them Ray's head, and the laptop that holds the cluster's file."""
+
+    lan: Lan
+    ray_up: str      # what `ray up` printed
+
+    @property
+    def laptop(self) -> Machine:
+        """Where commands are typed."""
+        return self.lan.laptop
+
+    @property
+    def head(self) -> Machine:
+        """Where drivers run, and results lie."""
+        return self.lan.hosts[0]
+
+    def rows(self, out: str, **options: object) -> pd.DataFrame:
+        """Results in a folder of the head's home."""
+        return load(self.head.home / out, **options)  # type: ignore[arg-type]
+
+    def committed(self, out: str) -> int:
+        """How many rows there are; 0 before the first."""
+        folder = self.head.home / out
+        return len(self.rows(out, latest=False)) if any(folder.rglob("trials/*/*.parquet")) else 0
+
+    def nodes_alive(self) -> int:
+        """How many nodes Ray lists."""
+        listed = "ray list nodes --filter state=ALIVE --format json 2>/dev/null"
+        told = self.head.run(f"{listed} | grep -c '\"node_id\"'", check=False).stdout.strip()
+        return int(told) if told.isdigit() else 0
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """The cluster, up and of three nodes. Where hosts cannot be made it is a skip, on CI a failure."""
+    why = missing()
+    if why is not None:
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(f"no hosts on this machine: {why}")
+    with lan(tmp_path_factory.mktemp("lan"), NAMES) as made:
+        _write_cluster_file(made)
+        up = made.laptop.run("ray up -y onprem.yaml", limit_s=UP_LIMIT_S)
+        found = Cluster(made, up.stdout)
+        wait_until(lambda: found.nodes_alive() == len(NAMES), UP_LIMIT_S)
+        yield found
+
+
+def _write_cluster_file(made: Lan) -> None:
+    """The shipped file with its three marked lines edited, and a token."""
+    text = ONPREM.read_text()
+    for example, host in zip(("192.0.2.11", "192.0.2.12", "192.0.2.13"), made.hosts, strict=True):
+        assert example in text
+        text = text.replace(example, host.address)
+    (made.laptop.home / "onprem.yaml").write_text(text)
+    token = made.laptop.home / ".ray" / "auth_token"
+    token.parent.mkdir(mode=0o700)
+    token.touch(mode=0o600)
+    token.write_text(secrets.token_hex(32))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What asks for the cluster carries the marker, and time enough on a busy machine."""
+    for item in items:
+        if "cluster" in getattr(item, "fixturenames", ()) and Path(item.path).parent == Path(__file__).parent:
+            item.add_marker(pytest.mark.hosts)
+            item.add_marker(pytest.mark.timeout(900))

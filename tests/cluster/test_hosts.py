@@ -1,0 +1,183 @@
+"""raybench on a real cluster: three hosts, ssh between them, and the commands that a person types. In this order."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+
+from tests.cluster.conftest import Cluster
+from tests.cluster.hosts import ROOT
+from tests.end_to_end.harness import wait_until
+
+SMALL = """\
+  workload: encdec
+  model: {d_model: 16, nhead: 2, num_encoder_layers: 1, num_decoder_layers: 1, dim_feedforward: 32}
+  seq_len: 8
+  vocab_size: 64
+  micro_batch: 2
+  source: {name: shards, num_samples: 64, num_shards: 2}
+"""
+OVER_NODES = f"""\
+name: over-nodes
+base:
+{SMALL}  warmup: 1
+  measure: 10
+axes:
+  place:
+    - {{num_workers: 1, nodes: 1}}
+    - {{num_workers: 2, nodes: 2}}
+    - {{num_workers: 3, nodes: 3}}
+"""
+LONG = """\
+name: long
+base: {workload: matmul, model: {m: 64, k: 64, n: 64}, num_workers: 2, packing: spread, warmup: 1}
+axes:
+  seed: [0, 1, 2, 3]
+  measure: [{seconds: 5}]
+"""
+LOSES = """\
+name: loses
+base: {workload: matmul, model: {m: 64, k: 64, n: 64}, num_workers: 3, warmup: 1}
+axes:
+  place:
+    - {packing: spread, measure: {seconds: 8}}
+    - {nodes: 3, measure: 10}
+    - {num_workers: 2, measure: 10}
+"""
+TOLD_LIMIT_S = 90.0
+
+
+def test_ray_up_starts_every_host_with_the_token(cluster: Cluster) -> None:
+    """Three nodes that ask for the token: with it Ray answers, without it or with another it does not."""
+    assert cluster.nodes_alive() == 3
+    modes = [host.run("stat -c %a ~/.ray/auth_token; echo $RAY_AUTH_MODE").stdout.split() for host in cluster.lan.hosts]
+    assert modes == [["600", "token"]] * 3
+    refused = cluster.head.run("RAY_AUTH_TOKEN=wrong ray list nodes", check=False)
+    assert refused.returncode != 0
+    assert "401" in refused.stdout or "authentic" in refused.stdout.lower(), refused.stdout
+
+
+def test_ray_submit_runs_over_one_two_and_three_nodes(cluster: Cluster) -> None:
+    """Only the script travels; each trial sits on as many hosts as asked, and each host prepared its own shards."""
+    (cluster.laptop.home / "over-nodes.yaml").write_text(OVER_NODES)
+    cluster.laptop.run("ray rsync-up onprem.yaml over-nodes.yaml '~/over-nodes.yaml'")
+    ran = cluster.laptop.run(
+        f"ray submit onprem.yaml {ROOT}/sweeps/submit.py -- over-nodes.yaml --out results", limit_s=600.0
+    )
+    assert "3 nodes, " in ran.stdout
+    rows = cluster.rows("results").sort_values("num_workers")
+    assert list(rows["outcome"]) == ["ok"] * 3, list(rows["error_text"])
+    assert list(rows["nodes"]) == list(rows["num_nodes"]) == list(rows["world_size"]) == [1, 2, 3]
+    assert list(rows["workers_by_host"]) == ["alpha=1", "alpha=1;beta=1", "alpha=1;beta=1;gamma=1"]
+    assert set(rows["network_interface"]) == {"eth0"}
+    assert set(rows["cluster"]) == {"onprem"}
+    for host in cluster.lan.hosts:
+        assert list((host.home / ".cache/raybench/data").rglob("manifest.json")), f"{host.name} prepared nothing"
+        assert not list(host.seen("/tmp").glob("raybench-*")), f"{host.name} kept a temporary folder"
+
+
+def test_all_hosts_are_in_the_nodes_table(cluster: Cluster) -> None:
+    """With the address that Ray knows each by and the interface that carries it."""
+    nodes = cluster.rows("results", table="nodes")
+    found = sorted(zip(nodes["host"], nodes["address"], nodes["network_interface"], strict=True))
+    assert found == [(host.name, host.address, "eth0") for host in cluster.lan.hosts]
+
+
+def test_ray_submit_passes_a_failure_on(cluster: Cluster) -> None:
+    """A sweep that is not there is one line, and the command fails."""
+    ran = cluster.laptop.run(f"ray submit onprem.yaml {ROOT}/sweeps/submit.py -- nowhere.yaml", check=False)
+    assert ran.returncode != 0
+    assert "nowhere.yaml: not on this node; take it there first" in ran.stdout
+
+
+@pytest.fixture(scope="module")
+def jobs(cluster: Cluster) -> Cluster:
+    """The cluster with the dashboard's port at hand on the laptop, as `ray dashboard` brings it."""
+    forwarding = cluster.laptop.start("ray dashboard onprem.yaml")
+    (cluster.laptop.home / "project").mkdir()
+    (cluster.laptop.home / "project" / "results").mkdir()
+    (cluster.laptop.home / "project" / "results" / "old.parquet").write_bytes(bytes(1000))
+    (cluster.laptop.home / "project" / ".rayignore").write_text((ROOT / ".rayignore").read_text())
+    (cluster.laptop.home / "project" / "long.yaml").write_text(LONG)
+    ready = "python -c 'import socket; socket.create_connection((\"127.0.0.1\", 8265), 2)'"
+    wait_until(lambda: cluster.laptop.run(ready, check=False).returncode == 0, 60.0)
+    assert forwarding.poll() is None
+    return cluster
+
+
+def submit(jobs: Cluster, name: str) -> None:
+    """`ray job submit` of the long sweep, without waiting for its end."""
+    words = f"--address http://127.0.0.1:8265 --submission-id {name} --no-wait --working-dir ."
+    jobs.laptop.run(f"cd project; ray job submit {words} -- raybench run long.yaml --out /mnt/home/jobs")
+
+
+def status(jobs: Cluster, name: str) -> str:
+    """The last word of `ray job status`."""
+    told = jobs.laptop.run(f"ray job status --address http://127.0.0.1:8265 {name}").stdout
+    return next(word for word in ("SUCCEEDED", "FAILED", "STOPPED", "RUNNING", "PENDING") if word in told)
+
+
+def starts(jobs: Cluster) -> int:
+    """Attempts that were started, by the runs' own logs."""
+    logs = (jobs.head.home / "jobs").glob("raybench-v1/_meta/*/*/log.jsonl")
+    return sum(json.loads(line)["event"] == "start" for log in logs for line in log.read_text().splitlines())
+
+
+def running_one(jobs: Cluster) -> bool:
+    """Whether a trial runs: one more was started than rows are there."""
+    return starts(jobs) > jobs.committed("jobs")
+
+
+def test_ray_job_stop_loses_nothing(jobs: Cluster) -> None:
+    """Stopped in its first trial, in its second, in its third, then left alone: every trial is ok in the end."""
+    for number in (1, 2, 3):
+        submit(jobs, f"long-{number}")
+        before = jobs.rows("jobs", latest=False) if number > 1 else None
+        done = 0 if before is None else int((before["outcome"] == "ok").sum())
+        wait_until(lambda wanted=number - 1: _ok_rows(jobs) >= wanted and running_one(jobs), 300.0)  # type: ignore[misc]
+        jobs.laptop.run(f"ray job stop --address http://127.0.0.1:8265 long-{number}")
+        wait_until(lambda name=f"long-{number}": status(jobs, name) == "STOPPED", 60.0)  # type: ignore[misc]
+        after = jobs.rows("jobs", latest=False)
+        assert len(after) == starts(jobs), "every attempt that began is a row"
+        assert (after["outcome"] == "interrupted").sum() == number
+        assert (after["outcome"] == "ok").sum() >= max(done, number - 1)
+    submit(jobs, "long-4")
+    wait_until(lambda: status(jobs, "long-4") not in ("RUNNING", "PENDING"), 300.0)
+    assert status(jobs, "long-4") == "SUCCEEDED"
+    assert list(jobs.rows("jobs")["outcome"]) == ["ok"] * 4
+    uploads = list(jobs.head.seen("/tmp/ray/session_latest/runtime_resources/working_dir_files").glob("*/*"))
+    assert "long.yaml" in {path.name for path in uploads}
+    assert "results" not in {path.name for path in uploads}
+
+
+def _ok_rows(jobs: Cluster) -> int:
+    return 0 if jobs.committed("jobs") == 0 else int((jobs.rows("jobs", latest=False)["outcome"] == "ok").sum())
+
+
+def test_a_host_that_loses_its_power(cluster: Cluster) -> None:
+    """Attempt 1 is lost with the node, attempt 2 runs on what is left; what needs three nodes is infeasible now."""
+    (cluster.head.home / "loses.yaml").write_text(LOSES)
+    running = cluster.head.start("raybench run loses.yaml --out losing > losing.log 2>&1")
+    gamma = cluster.lan.hosts[2]
+    wait_until(lambda: any(gamma.seen("/tmp").glob("raybench-*/stacks/*")), 300.0)      # its rank has begun the trial
+    off_s = time.monotonic()
+    gamma.power_off()
+    wait_until(lambda: cluster.committed("losing") >= 1, 300.0)
+    told_s = time.monotonic() - off_s
+    running.wait(300)
+    print(f"told {told_s:.0f} s, all done {time.monotonic() - off_s:.0f} s after the power went")
+    rows = cluster.rows("losing", latest=False).sort_values(["sweep_order", "attempt"])
+    text = (cluster.head.home / "losing.log").read_text()
+    assert told_s < TOLD_LIMIT_S, f"{told_s:.0f} s\n{text}"
+    found = list(zip(rows["attempt"], rows["outcome"], rows["error_host"].fillna("-"), strict=True))
+    assert found == [(1, "node_lost", "gamma"), (2, "ok", "-"), (1, "infeasible", "-"), (1, "ok", "-")], text
+
+
+def test_ray_down_leaves_nothing_running(cluster: Cluster) -> None:
+    """On every host that is still on."""
+    cluster.laptop.run("ray down -y onprem.yaml", limit_s=300.0)
+    for host in cluster.lan.hosts:
+        if host.is_on:
+            wait_until(lambda on=host: "raylet" not in on.run("ps -e -o comm").stdout, 60.0)  # type: ignore[misc]
