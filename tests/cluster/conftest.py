@@ -48,9 +48,8 @@ class Cluster:
 
     def nodes_alive(self) -> int:
         """How many nodes Ray lists."""
-        listed = "ray list nodes --filter state=ALIVE --format json 2>/dev/null"
-        told = self.head.run(f"{listed} | grep -c '\"node_id\"'", check=False).stdout.strip()
-        return int(told) if told.isdigit() else 0
+        listed = self.head.run("ray list nodes --filter state=ALIVE --format json 2>/dev/null", check=False)
+        return listed.stdout.count('"node_id"')
 
 
 @pytest.fixture(scope="session")
