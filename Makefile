@@ -4,16 +4,21 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 .DEFAULT_GOAL := help
-.PHONY: help quick test lint soak bench clean
+.PHONY: help quick test test-cluster lint soak bench clean
 
 help:               ## what there is
-	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
+	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
 
 quick: $(STAMP)     ## the main job: a real sweep on this machine, to a table of results
 	$(BIN)/raybench run quick --local
 
 test: lint          ## lint, types and every test that needs no GPU
 	$(BIN)/python -m pytest -m "not soak and not hosts" -q
+
+test-cluster: $(STAMP)  ## ray up, ray submit and ray job submit on three hosts made on this machine (root, Linux)
+	tests/cluster/install_tools.sh
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[cluster]"
+	$(BIN)/python -m pytest -m hosts -q -s
 
 lint: $(STAMP)      ## ruff and mypy
 	$(BIN)/ruff check .
