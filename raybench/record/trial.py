@@ -204,8 +204,9 @@ class Trial:
     # split work
     rows_per_rank: int | None = column("rows that each rank computed", null=_SPLIT)
     create_s: float | None = column(
-        "making the operands on the device; part of build_s", unit="s", over_ranks="max", null=_SPLIT
-    )
+        "making the operands on the device, of a collective with one exchange that is checked; part of build_s",
+        unit="s", over_ranks="max", null="unless ok and split",
+    )  # fmt: skip
     retrieve_s: float | None = column(
         "copying a rank's result to host memory after the window; part of teardown_s",
         unit="s", over_ranks="max", null="unless ok and split, with a result",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib.metadata import entry_points
 
+from raybench.spec.families.collective import COLLECTIVE
 from raybench.spec.families.decoder import DECODER
 from raybench.spec.families.elementwise import ELEMENTWISE
 from raybench.spec.families.encdec import ENCDEC
@@ -11,7 +12,7 @@ from raybench.spec.families.matmul import MATMUL
 from raybench.spec.families.mlp import MLP
 from raybench.spec.family import Family
 
-BUILT_IN = (ENCDEC, DECODER, MATMUL, MLP, ELEMENTWISE)
+BUILT_IN = (ENCDEC, DECODER, MATMUL, MLP, ELEMENTWISE, COLLECTIVE)
 ENTRY_POINT_GROUP = "raybench.workloads"
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from raybench.spec.models import decoder, elementwise, encdec, matmul, mlp
+from raybench.spec.models import collective, decoder, elementwise, encdec, matmul, mlp
 from raybench.spec.shapes import Frozen
 
-_PRESETS = (encdec.PRESETS, decoder.PRESETS, matmul.PRESETS, mlp.PRESETS, elementwise.PRESETS)
+_PRESETS = (encdec.PRESETS, decoder.PRESETS, matmul.PRESETS, mlp.PRESETS, elementwise.PRESETS, collective.PRESETS)
 CUSTOM = "custom"
 """The model's name where no preset has its shape."""
 _MOST_TOLD = 3
@@ -15,10 +15,17 @@ _MOST_TOLD = 3
 
 
 def changed_from_preset(shape: Frozen) -> tuple[str, ...]:
-    """`key=value` for what a custom shape changes of the built-in preset most like it; nothing where that is much."""
+    """`key=value` for what a custom shape changes of the built-in preset most like it; nothing where that is much.
+
+    Its `ALWAYS_TOLD` are told though they are the preset's, because the rest says little without them.
+    """
     values = shape.model_dump()
     changes = [
-        tuple(f"{key}={told(value)}" for key, value in values.items() if value != getattr(preset, key))
+        tuple(
+            f"{key}={told(value)}"
+            for key, value in values.items()
+            if value != getattr(preset, key) or key in shape.ALWAYS_TOLD
+        )
         for presets in _PRESETS
         for preset in presets.values()
         if type(preset) is type(shape)

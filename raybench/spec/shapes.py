@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -20,5 +20,7 @@ Widths = Annotated[tuple[Count, ...], BeforeValidator(_tuple), Field(min_length=
 
 class Frozen(BaseModel):
     """A value that never changes, knows every key it accepts, and takes no `true` for an int."""
+
+    ALWAYS_TOLD: ClassVar[frozenset[str]] = frozenset()
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)

@@ -13,13 +13,11 @@ from importlib.metadata import EntryPoint, entry_points
 
 from raybench.errors import UsageError
 from raybench.spec.built_in import ENTRY_POINT_GROUP
-from raybench.workloads import decoder, elementwise, encdec, matmul, mlp
+from raybench.workloads import collective, decoder, elementwise, encdec, matmul, mlp
 from raybench.workloads.base import Workload
 
-_BUILT_IN = {
-    built_in.family.name: built_in
-    for built_in in (encdec.WORKLOAD, decoder.WORKLOAD, matmul.WORKLOAD, mlp.WORKLOAD, elementwise.WORKLOAD)
-}
+_FOLDERS = (encdec, decoder, matmul, mlp, elementwise, collective)
+_BUILT_IN = {folder.WORKLOAD.family.name: folder.WORKLOAD for folder in _FOLDERS}
 
 
 def workload(name: str) -> Workload:

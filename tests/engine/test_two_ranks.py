@@ -5,7 +5,7 @@ Annotations are not postponed in this file: DDP checks that its hook's are types
 
 import pickle
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import torch
@@ -17,8 +17,13 @@ from raybench.engine.place import Place
 from raybench.engine.session import Session
 from raybench.engine.strategy import Wrapped, wrap
 from raybench.record.rank import RankResult
-from raybench.spec.config import Extent, Strategy
+from raybench.spec.config import Extent, Strategy, TrialConfig
+from raybench.spec.families.collective import NUMBER_BYTES
+from raybench.spec.models.collective import CollectiveShape, Op
+from raybench.spec.models.elementwise import ElementwiseShape
+from raybench.spec.models.mlp import MLPShape
 from tests.engine.small import encdec, matmul, place
+from tests.workloads.split import split
 
 SYNCHRONISATIONS: list[int] = []
 NO_DROPOUT = encdec().model.model_copy(update={"dropout": 0.0})
@@ -61,7 +66,15 @@ def trials() -> dict[str, Any]:
         "forward": encdec(num_workers=2, micro_batch=2, phase="forward"),
         "seconds": encdec(num_workers=2, warmup=Extent(seconds=0.05), measure=Extent(seconds=0.05)),
         "split": matmul(num_workers=2),
+        "mlp": split("mlp", MLPShape(batch=8, layers=(4, 6)), num_workers=2),
+        "elementwise": split("elementwise", ElementwiseShape(rows=8, columns=4), num_workers=2, precision="bf16"),
+        **{f"{op} {precision}": collective(op, precision) for op in get_args(Op) for precision in NUMBER_BYTES},
     }
+
+
+def collective(op: Op, precision: str) -> TrialConfig:
+    """An exchange of 1 KiB."""
+    return split("collective", CollectiveShape(op=op, size_bytes=1024), num_workers=2, precision=precision)
 
 
 @pytest.fixture(scope="module")
@@ -114,6 +127,18 @@ def test_ranks_run_the_same_number_of_steps(ranks: list[dict[str, Any]]) -> None
     first, second = both(ranks, "seconds")
     assert (first.warmup_steps, first.measured_steps) == (second.warmup_steps, second.measured_steps)
     assert first.measured_steps >= 10
+
+
+@pytest.mark.parametrize("name", ["mlp", "elementwise", *(
+    f"{op} {precision}" for op in get_args(Op) for precision in NUMBER_BYTES
+)])  # fmt: skip
+def test_split_work_runs_on_two_ranks(ranks: list[dict[str, Any]], name: str) -> None:
+    """10 steps, told by rank 0; a collective is proven right before its first step, and has nothing to fetch."""
+    results = both(ranks, name)
+    assert [result.measured_samples for result in results] == [10, 0]
+    assert {result.environment.effective_strategy for result in results} == {"split"}
+    assert all(result.create_s is not None for result in results)
+    assert all((result.retrieve_s is not None) == (name in ("mlp", "elementwise")) for result in results)
 
 
 def test_each_rank_has_a_window_of_its_own(ranks: list[dict[str, Any]]) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def _right(config: TrialConfig) -> Iterable[str]:
     if config.precision == "tf32":
-        yield "precision: tf32 is a way to multiply matrices, and elementwise has none"
+        yield "precision: tf32 is a way to multiply matrices, of which elementwise has none"
     yield from rows_divide(config.model.rows, config.num_workers)  # type: ignore[attr-defined]  # an ElementwiseShape
 
 
