@@ -90,7 +90,8 @@ def _asked(config: TrialConfig) -> dict[str, Any]:
         name: getattr(config, name)
         for name in (
             "workload", "seq_len", "vocab_size", "num_workers", "micro_batch", "grad_accum", "global_batch",
-            "batch_given", "precision", "phase", "strategy", "compile", "isolation", "seed", "quality",
+            "batch_given", "precision", "phase", "strategy", "compile", "isolation", "seed", "quality", "channels_last",
+            "cudnn_benchmark",
         )
     }  # fmt: skip
     return asked | {

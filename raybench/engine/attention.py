@@ -11,6 +11,8 @@ import torch
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from raybench.spec.samples import Batch
+
 _KERNELS = MappingProxyType({
     "_scaled_dot_product_flash_attention": "flash",
     "_scaled_dot_product_flash_attention_for_cpu": "flash",
@@ -22,7 +24,7 @@ _KERNELS = MappingProxyType({
 
 
 def attention_kernels(
-    network: nn.Module, batch: torch.Tensor, autocast: AbstractContextManager[None], *, with_gradients: bool
+    network: nn.Module, batch: Batch, autocast: AbstractContextManager[None], *, with_gradients: bool
 ) -> str | None:
     """The kernels of one forward pass, sorted and joined by `;`; None where there is no attention.
 

@@ -14,6 +14,7 @@ from torch import nn
 
 from raybench.engine.attention import attention_kernels
 from raybench.engine.compiling import compiled
+from raybench.engine.convolutions import channels_last
 from raybench.engine.optimizer import optimizer
 from raybench.engine.place import Place
 from raybench.engine.precision import autocast, dtype
@@ -21,8 +22,10 @@ from raybench.engine.ranks import Ranks, synchronize
 from raybench.engine.strategy import Wrapped, wrap
 from raybench.engine.work import NetworkWork, Recipe, SplitWork, Work
 from raybench.sources.base import Batches
+from raybench.sources.records import copy_of_first
 from raybench.sources.registry import open_source
 from raybench.spec.config import TrialConfig
+from raybench.spec.samples import Batch
 from raybench.workloads.registry import workload
 
 
@@ -41,6 +44,7 @@ class Built:
     attention: Callable[[], str | None]
     create_s: float | None = None
     retrieve_s: Callable[[], float | None] = lambda: None
+    channels_last: bool | None = None
 
 
 def build(config: TrialConfig, place: Place, ranks: Ranks) -> Built:
@@ -89,7 +93,8 @@ def _build_network(config: TrialConfig, place: Place, ranks: Ranks) -> Built:
         parameters=sum(parameter.numel() for parameter in module.parameters() if parameter.requires_grad),
         first_batch_s=first_batch_s,
         effective_strategy=wrapped.effective,
-        attention=functools.partial(_attention, module, first[:1].clone(), recipe),
+        channels_last=channels_last(module),
+        attention=functools.partial(_attention, module, copy_of_first(first), recipe),
     )
 
 
@@ -119,11 +124,11 @@ def _recipe(config: TrialConfig, module: nn.Module, wrapped: Wrapped, device: to
     )
 
 
-def _attention(module: nn.Module, sample: torch.Tensor, recipe: Recipe) -> str | None:
+def _attention(module: nn.Module, sample: Batch, recipe: Recipe) -> str | None:
     return attention_kernels(module, sample, recipe.autocast(), with_gradients=recipe.phase != "forward")
 
 
-def _open(config: TrialConfig, place: Place) -> tuple[Batches, torch.Tensor, float]:
+def _open(config: TrialConfig, place: Place) -> tuple[Batches, Batch, float]:
     """The source, its first batch, and how long that took to be on the device."""
     opened = time.perf_counter()
     batches = open_source(config, place.rank, place.world_size, place.torch_device)

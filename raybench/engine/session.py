@@ -15,6 +15,7 @@ import torch
 from raybench.engine.alone import wait_until_alone
 from raybench.engine.build import Built, build
 from raybench.engine.compiling import cache_state
+from raybench.engine.convolutions import cudnn_benchmark, switch_cudnn_benchmark
 from raybench.engine.extent import fewest_warm_up_steps, warm_up, window_steps
 from raybench.engine.memory import (
     baseline,
@@ -95,6 +96,7 @@ class Session:
         wait_until_alone(self._nvml, device_uuid(self._device), os.getpid())
         restart_host_peak()
         switch_tf32(config.precision)
+        switch_cudnn_benchmark(config)
         self._telemetry.start()
         began = time.perf_counter()
         built = build(config, self._place, self._ranks)
@@ -161,6 +163,8 @@ class Session:
             effective_precision=effective(config.precision, self._device.type),
             effective_strategy=built.effective_strategy,
             effective_attention=built.attention(),
+            effective_channels_last=built.channels_last,
+            effective_cudnn_benchmark=cudnn_benchmark(self._device),
             torch_version=str(torch.__version__),
             cuda_version=torch.version.cuda,
             driver_version=self._nvml.driver_version(),

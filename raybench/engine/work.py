@@ -12,7 +12,9 @@ import torch
 from torch.optim import Optimizer
 
 from raybench.sources.base import Batches
+from raybench.sources.records import samples_in
 from raybench.spec.config import Phase
+from raybench.spec.samples import Batch
 
 
 class Work(Protocol):
@@ -75,7 +77,7 @@ class SplitWork:
 class Recipe:
     """What a network's step is made of. `call` is the module as it runs: wrapped, compiled."""
 
-    call: Callable[[torch.Tensor], torch.Tensor]
+    call: Callable[[Batch], torch.Tensor]
     phase: Phase
     grad_accum: int
     autocast: Callable[[], AbstractContextManager[None]]
@@ -83,7 +85,7 @@ class Recipe:
     scaler: torch.amp.GradScaler
     clear_gradients: Callable[[], None]
     optimizer: Optimizer | None                               # None unless the phase is `train`
-    tokens_in: Callable[[torch.Tensor], int] | None
+    tokens_in: Callable[[Batch], int] | None
 
 
 class NetworkWork:
@@ -91,7 +93,7 @@ class NetworkWork:
 
     has_loss = True
 
-    def __init__(self, recipe: Recipe, first: torch.Tensor, batches: Batches) -> None:
+    def __init__(self, recipe: Recipe, first: Batch, batches: Batches) -> None:
         self._recipe: Recipe | None = recipe
         self._source = batches
         self._batches = _chained([first], batches)
@@ -124,7 +126,7 @@ class NetworkWork:
     def _forward(self, recipe: Recipe, loss: torch.Tensor) -> torch.Tensor:
         """One micro step's share of the step's loss: micro-batches are equal, so their mean is the step's."""
         batch = self._next_batch()
-        self.samples += batch.shape[0]
+        self.samples += samples_in(batch)
         if recipe.tokens_in is not None and self.tokens is not None:
             self.tokens += recipe.tokens_in(batch)
         with recipe.autocast():
@@ -134,14 +136,14 @@ class NetworkWork:
         loss += share.detach()
         return share
 
-    def _next_batch(self) -> torch.Tensor:
+    def _next_batch(self) -> Batch:
         asked = time.perf_counter_ns()
         batch = next(self._batches)
         self.wait_ns += time.perf_counter_ns() - asked
         return batch
 
 
-def _chained(fetched: list[torch.Tensor], batches: Batches) -> Iterator[torch.Tensor]:
+def _chained(fetched: list[Batch], batches: Batches) -> Iterator[Batch]:
     """The batch that was fetched while building, then the rest. Popped, or its memory would be held to the end."""
     yield fetched.pop()
     while True:

@@ -19,7 +19,7 @@ class Counts:
     tokens_per_step: int | None
     model_flops_per_step: float | None
     model_flops_causal_per_step: float | None
-    memory_bytes: int                     # rough estimate of the device memory of one rank
+    memory_bytes: int | None              # rough estimate of one rank's device memory; None where nothing is known
     small_share: bool = False             # a rank's share is too small to fill a GPU (rule `small_share`)
     rows_per_rank: int | None = None      # where rows are what is split
     bytes_per_step: int | None = None     # least memory traffic, where that is what limits the work

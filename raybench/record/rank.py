@@ -32,6 +32,8 @@ class RankEnvironment:
     effective_precision: str
     effective_strategy: str
     effective_attention: str | None
+    effective_channels_last: bool | None  # None without convolutions
+    effective_cudnn_benchmark: bool | None  # None where there is no cuDNN
     torch_version: str
     cuda_version: str | None
     driver_version: str | None

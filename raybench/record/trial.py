@@ -233,3 +233,9 @@ class Trial:
         "hosts of the ranks and how many each had, joined by ;: alpha=2;beta=1",
         null="when no worker started, and in older rows",
     )
+    channels_last: bool | None = column("images and convolutions asked to have the channel fastest", null=_ASKED)
+    cudnn_benchmark: bool | None = column("cuDNN asked to time its algorithms and keep the fastest", null=_ASKED)
+    effective_channels_last: bool | None = column(
+        "convolutions had the channel fastest", null="unless ok, or no convolutions"
+    )
+    effective_cudnn_benchmark: bool | None = column("cuDNN's benchmark switch was on", null="unless ok on a GPU")

@@ -87,6 +87,8 @@ def config_label(config: Mapping[str, Any], without: frozenset[str] = frozenset(
         "precision": config.get("precision"),
         "phase": config.get("phase") if config.get("phase") != "train" else None,
         "compile": compiled != "off" and f"compile={compiled}",
+        "channels_last": config.get("channels_last") is False and "channels_last=false",
+        "cudnn_benchmark": config.get("cudnn_benchmark") is False and "cudnn_benchmark=false",
         "strategy": config.get("strategy") if config.get("strategy") == "none" else None,
         "source": value_at(config, "source.name"),
         "num_workers": f"×{config.get('num_workers')}",

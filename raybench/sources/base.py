@@ -6,6 +6,8 @@ from typing import Protocol
 
 import torch
 
+from raybench.spec.samples import Batch
+
 
 class Batches(Protocol):
     """An endless iterator of micro-batches that are already on the device.
@@ -14,7 +16,7 @@ class Batches(Protocol):
     called twice.
     """
 
-    def __next__(self) -> torch.Tensor: ...
+    def __next__(self) -> Batch: ...
 
     def close(self) -> None: ...
 
@@ -23,7 +25,7 @@ class Reader(Protocol):
     """Makes the micro-batches of a rank in host memory. It is pickled to loader processes before its first use."""
 
     def read(self, micro_step: int) -> torch.Tensor:
-        """The batch of that micro step, int64 (B, *sample shape), in ordinary host memory."""
+        """The records of that micro step, (B, *record shape), in ordinary host memory."""
         ...
 
     def close(self) -> None:

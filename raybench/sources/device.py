@@ -6,10 +6,8 @@ import numpy as np
 import torch
 
 from raybench.sources.index import Share
-from raybench.sources.tokens import tokens
-from raybench.spec.samples import TokenSample
-
-_CHUNK = 8192     # samples made on the host at a time
+from raybench.sources.records import part_of, parts, records, samples_at_a_time, unpack
+from raybench.spec.samples import Batch, Images, Sample
 
 
 class DeviceBatches:
@@ -19,20 +17,30 @@ class DeviceBatches:
     slice, too.
     """
 
-    def __init__(self, share: Share, seed: int, sample: TokenSample, device: torch.device) -> None:
+    def __init__(self, share: Share, seed: int, sample: Sample, device: torch.device) -> None:
         self._share = share
         self._next = 0
-        length = share.num_samples + share.micro_batch - 1
-        self._data: torch.Tensor | None = torch.empty(length, *sample.shape, dtype=torch.int64, device=device)
-        for first in range(0, length, _CHUNK):
-            indices = np.arange(first, min(first + _CHUNK, length), dtype=np.int64) % share.num_samples
-            self._data[first : first + _CHUNK] = torch.from_numpy(tokens(seed, indices, sample))
+        length, chunk = share.num_samples + share.micro_batch - 1, samples_at_a_time(sample)
+        self._data: Batch | None = None
+        for first in range(0, length, chunk):
+            indices = np.arange(first, min(first + chunk, length), dtype=np.int64) % share.num_samples
+            made = unpack(torch.from_numpy(records(seed, indices, sample)), sample)
+            if self._data is None:
+                self._data = _empty_like(made, length, device)
+            for held, part in zip(parts(self._data), parts(made), strict=True):
+                held[first : first + chunk] = part
 
-    def __next__(self) -> torch.Tensor:
+    def __next__(self) -> Batch:
         assert self._data is not None, "closed"
         start = self._share.start(self._next)
         self._next += 1
-        return self._data[start : start + self._share.micro_batch]
+        return part_of(self._data, start, start + self._share.micro_batch)
 
     def close(self) -> None:
         self._data = None
+
+
+def _empty_like(batch: Batch, length: int, device: torch.device) -> Batch:
+    """Room on the device for `length` samples like those of the batch."""
+    empty = [torch.empty(length, *part.shape[1:], dtype=part.dtype, device=device) for part in parts(batch)]
+    return Images(*empty) if isinstance(batch, Images) else empty[0]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import torch
 
 from raybench.sources.index import Share
-from raybench.sources.tokens import tokens
-from raybench.spec.samples import TokenSample
+from raybench.sources.records import records
+from raybench.spec.samples import Sample
 
 
 @dataclass(frozen=True)
@@ -17,11 +17,11 @@ class Generator:
 
     share: Share
     seed: int
-    sample: TokenSample
+    sample: Sample
 
     def read(self, micro_step: int) -> torch.Tensor:
-        """The batch of that micro step, int64 (B, *sample.shape)."""
-        return torch.from_numpy(tokens(self.seed, self.share.indices(micro_step), self.sample))
+        """The records of that micro step, (B, *record shape)."""
+        return torch.from_numpy(records(self.seed, self.share.indices(micro_step), self.sample))
 
     def close(self) -> None:
         """There is nothing to close."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 
 from raybench.sources.base import Reader
+from raybench.sources.records import unpack
+from raybench.spec.samples import Batch, Sample
 
 _SLOTS = 2     # one batch may still be on its way to the device while the next is filled in
 
@@ -12,12 +14,12 @@ _SLOTS = 2     # one batch may still be on its way to the device while the next 
 class HostBatches:
     """Asks a reader for each batch in turn and sends it to the device."""
 
-    def __init__(self, reader: Reader, device: torch.device) -> None:
+    def __init__(self, reader: Reader, sample: Sample, device: torch.device) -> None:
         self._reader = reader
         self._next = 0
-        self._send = Sender(device)
+        self._send = Sender(sample, device)
 
-    def __next__(self) -> torch.Tensor:
+    def __next__(self) -> Batch:
         batch = self._reader.read(self._next)
         self._next += 1
         return self._send(batch)
@@ -28,18 +30,23 @@ class HostBatches:
 
 
 class Sender:
-    """Copies host batches to the device without waiting for the copy, through pinned memory made once.
+    """Copies host records to the device without waiting for the copy, through pinned memory made once, and gives the
+    batch that they are.
 
     A pinned slot is filled again only when its last copy is done. On CPU a batch is handed on as it is.
     """
 
-    def __init__(self, device: torch.device) -> None:
+    def __init__(self, sample: Sample, device: torch.device) -> None:
+        self._sample = sample
         self._device = device
         self._slots: list[tuple[torch.Tensor, torch.cuda.Event]] = []
         self._next = 0
 
-    def __call__(self, batch: torch.Tensor) -> torch.Tensor:
-        """`batch` on the device; one that is pinned already is copied from where it is."""
+    def __call__(self, records: torch.Tensor) -> Batch:
+        """The batch of `records` on the device; what is pinned already is copied from where it is."""
+        return unpack(self._sent(records), self._sample)
+
+    def _sent(self, batch: torch.Tensor) -> torch.Tensor:
         if self._device.type != "cuda":
             return batch
         if batch.is_pinned():

@@ -3,41 +3,44 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 from dataclasses import asdict, dataclass
+from math import prod
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+
+from raybench.sources.records import record_dtype, record_shape
 from raybench.sources.tokens import GENERATOR_VERSION
 from raybench.spec.built_in import family
 from raybench.spec.config import Source, TrialConfig, canonical_json
-from raybench.spec.samples import TokenSample
+from raybench.spec.samples import Sample
 
 FORMAT_VERSION: Final = 1
 TARGET_SHARD_BYTES: Final = 128 * 2**20
-TOKEN_BYTES: Final = 8                        # int64, little-endian
-DTYPE: Final = "<i8"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
-    """A data set on disk: `shard_0000.bin`, ... without headers, the tokens of a sample in order.
+    """A data set on disk: `shard_0000.bin`, ... without headers, the values of a sample in order.
 
     `num_shards` is what was asked for; there are fewer where some would be empty.
     """
 
     num_samples: int
-    sample: TokenSample
+    sample: Sample
     num_shards: int
     seed: int
+    dtype: str
     format_version: int = FORMAT_VERSION
     generator_version: int = GENERATOR_VERSION
-    dtype: str = DTYPE
 
     @property
     def sample_bytes(self) -> int:
         """Bytes of one sample."""
-        return self.sample.length * TOKEN_BYTES
+        return _bytes_of(self.sample, self.dtype)
 
     @property
     def samples_per_shard(self) -> int:
@@ -58,7 +61,8 @@ class Layout:
 
     def facts(self) -> dict[str, Any]:
         """All parameters as JSON holds them."""
-        return asdict(self) | {"sample": {"shape": list(self.sample.shape), "vocab_size": self.sample.vocab_size}}
+        facts: dict[str, Any] = json.loads(json.dumps(asdict(self)))
+        return facts
 
     def folder_name(self) -> str:
         """`shards-` and a hash of all parameters: another data set is another folder."""
@@ -70,25 +74,31 @@ def shard_name(shard: int) -> str:
     return f"shard_{shard:04d}.bin"
 
 
-def automatic_shards(num_samples: int, sample: TokenSample) -> int:
+def automatic_shards(num_samples: int, sample: Sample, dtype: str) -> int:
     """How many shards of at most 128 MiB hold that many samples."""
-    per_shard = max(1, TARGET_SHARD_BYTES // (sample.length * TOKEN_BYTES))
+    per_shard = max(1, TARGET_SHARD_BYTES // _bytes_of(sample, dtype))
     return -(-num_samples // per_shard)
+
+
+def _bytes_of(sample: Sample, dtype: str) -> int:
+    return prod(record_shape(sample)) * np.dtype(dtype).itemsize
 
 
 def layout(config: TrialConfig) -> Layout:
     """The layout of the data that a config's `shards` source reads."""
     assert config.source is not None
     num_samples, sample = config.source.num_samples, sample_of(config)
+    dtype = record_dtype(sample)
     return Layout(
         num_samples=num_samples,
         sample=sample,
-        num_shards=config.source.num_shards or automatic_shards(num_samples, sample),
+        num_shards=config.source.num_shards or automatic_shards(num_samples, sample, dtype),
         seed=config.seed,
+        dtype=dtype,
     )
 
 
-def sample_of(config: TrialConfig) -> TokenSample:
+def sample_of(config: TrialConfig) -> Sample:
     """What a sample of the config's workload is."""
     return family(config.workload).sample(config)
 

@@ -11,6 +11,7 @@ from torch.utils.data import DataLoader, Dataset
 from raybench.errors import DataError
 from raybench.sources.base import Reader
 from raybench.sources.host import Sender
+from raybench.spec.samples import Batch, Sample
 
 
 class MicroSteps(Dataset[torch.Tensor]):
@@ -37,7 +38,7 @@ class LoaderBatches:
     may inherit a held lock.
     """
 
-    def __init__(self, reader: Reader, workers: int, device: torch.device) -> None:
+    def __init__(self, reader: Reader, sample: Sample, workers: int, device: torch.device) -> None:
         loader: DataLoader[torch.Tensor] = DataLoader(
             MicroSteps(reader),
             batch_size=None,
@@ -47,9 +48,9 @@ class LoaderBatches:
             pin_memory=device.type == "cuda",
         )
         self._batches: Iterator[torch.Tensor] | None = iter(loader)
-        self._send = Sender(device)
+        self._send = Sender(sample, device)
 
-    def __next__(self) -> torch.Tensor:
+    def __next__(self) -> Batch:
         assert self._batches is not None, "closed"
         try:
             return self._send(next(self._batches))

@@ -12,10 +12,9 @@ from raybench.errors import DataError
 from raybench.sources import manifest
 from raybench.sources.layout import Layout, folder, layout, shard_name
 from raybench.sources.lock import locked
-from raybench.sources.tokens import tokens
+from raybench.sources.records import records, samples_at_a_time
 from raybench.spec.config import TrialConfig
 
-_CHUNK = 8192                        # samples in memory at a time
 _SPARE_BYTES = 256 * 2**20           # left free on the disk
 
 
@@ -64,10 +63,11 @@ def _write_shard(directory: Path, wanted: Layout, shard: int) -> None:
     part = directory / f"_{path.name}.part"
     start = shard * wanted.samples_per_shard
     stop = min(start + wanted.samples_per_shard, wanted.num_samples)
+    chunk = samples_at_a_time(wanted.sample)
     with part.open("wb") as file:
-        for first in range(start, stop, _CHUNK):
-            indices = np.arange(first, min(first + _CHUNK, stop), dtype=np.int64)
-            samples = tokens(wanted.seed, indices, wanted.sample)
+        for first in range(start, stop, chunk):
+            indices = np.arange(first, min(first + chunk, stop), dtype=np.int64)
+            samples = records(wanted.seed, indices, wanted.sample)
             file.write(samples.astype(wanted.dtype, copy=False).data)
         file.flush()
         os.fsync(file.fileno())

@@ -36,12 +36,12 @@ def open_source(config: TrialConfig, rank: int, world_size: int, device: torch.d
         DataError: the source reads prepared data and there is none on this node.
     """
     assert config.source is not None
-    part = share(config, rank, world_size)
+    part, sample = share(config, rank, world_size), sample_of(config)
     if config.source.name == "device":
-        return DeviceBatches(part, config.seed, sample_of(config), device)
+        return DeviceBatches(part, config.seed, sample, device)
     if config.source.loader_workers > 0:
-        return LoaderBatches(_reader(config, part), config.source.loader_workers, device)
-    return HostBatches(_reader(config, part), device)
+        return LoaderBatches(_reader(config, part), sample, config.source.loader_workers, device)
+    return HostBatches(_reader(config, part), sample, device)
 
 
 def _reader(config: TrialConfig, part: Share) -> Reader:

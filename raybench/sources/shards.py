@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,7 @@ from raybench.errors import DataError
 from raybench.sources import manifest
 from raybench.sources.index import Share, runs
 from raybench.sources.layout import Layout, shard_name
+from raybench.sources.records import record_shape
 
 
 class ShardReader:
@@ -28,8 +30,8 @@ class ShardReader:
         self._open: tuple[int, int] | None = None          # shard, file descriptor
 
     def read(self, micro_step: int) -> torch.Tensor:
-        """The batch of that micro step, int64 (B, *sample shape)."""
-        batch = np.empty((self._share.micro_batch, *self._layout.sample.shape), dtype=self._layout.dtype)
+        """The records of that micro step, (B, *record shape)."""
+        batch = np.empty((self._share.micro_batch, *record_shape(self._layout.sample)), dtype=self._layout.dtype)
         filled = 0
         for first, count in runs(self._share.start(micro_step), self._share.micro_batch, self._share.num_samples):
             for shard, offset, samples in self._pieces(first, count):
@@ -53,7 +55,7 @@ class ShardReader:
             first, count = first + size, count - size
         return pieces
 
-    def _fill(self, part: npt.NDArray[np.int64], shard: int, offset: int) -> None:
+    def _fill(self, part: npt.NDArray[Any], shard: int, offset: int) -> None:
         file, position = self._file(shard), offset * self._layout.sample_bytes
         view = memoryview(part.data).cast("B")
         while len(view) > 0:

@@ -24,20 +24,25 @@ def tokens(seed: int, indices: npt.NDArray[np.int64], sample: TokenSample) -> np
     """
     first = indices.astype(np.uint64)[:, None] * np.uint64(sample.length)
     counter = first + np.arange(sample.length, dtype=np.uint64)[None, :]                   # (B, length)
-    counter += np.uint64(_scrambled(seed))
-    drawn = _splitmix64(counter)
-    drawn >>= np.uint64(32)
-    drawn *= np.uint64(sample.vocab_size)
-    drawn >>= np.uint64(32)
+    counter += np.uint64(scrambled(seed))
+    drawn = bounded(splitmix64(counter), sample.vocab_size)
     return drawn.view(np.int64).reshape(len(indices), *sample.shape)
 
 
-def _scrambled(seed: int) -> int:
+def bounded(drawn: npt.NDArray[np.uint64], limit: int) -> npt.NDArray[np.uint64]:
+    """64 random bits each, in place brought into 0 .. limit - 1."""
+    drawn >>= np.uint64(32)
+    drawn *= np.uint64(limit)
+    drawn >>= np.uint64(32)
+    return drawn
+
+
+def scrambled(seed: int) -> int:
     """Where a seed's counter begins: neighbouring seeds must not give the same stream, shifted."""
-    return int(_splitmix64(np.array([seed], dtype=np.uint64))[0])
+    return int(splitmix64(np.array([seed], dtype=np.uint64))[0])
 
 
-def _splitmix64(counter: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+def splitmix64(counter: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     """The `counter`-th output of SplitMix64, in place; arithmetic is modulo 2**64."""
     counter += np.uint64(1)
     counter *= np.uint64(_GOLDEN_GAMMA)

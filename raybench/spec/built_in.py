@@ -10,9 +10,10 @@ from raybench.spec.families.elementwise import ELEMENTWISE
 from raybench.spec.families.encdec import ENCDEC
 from raybench.spec.families.matmul import MATMUL
 from raybench.spec.families.mlp import MLP
+from raybench.spec.families.resnet import RESNET
 from raybench.spec.family import Family
 
-BUILT_IN = (ENCDEC, DECODER, MATMUL, MLP, ELEMENTWISE, COLLECTIVE)
+BUILT_IN = (ENCDEC, DECODER, RESNET, MATMUL, MLP, ELEMENTWISE, COLLECTIVE)
 ENTRY_POINT_GROUP = "raybench.workloads"
 
 

@@ -27,7 +27,12 @@ NOT_IN_KEY = frozenset({"model_name", "batch_given", "timeout_s", "cpus_per_work
 NOT_IN_WORK_KEY = frozenset({"warmup", "measure", "quality", "isolation"})
 NEVER_IN_KEY = frozenset({"source.data_dir"})
 """Paths: where data lies does not change it."""
-ADDED_SINCE_RB1: dict[str, tuple[Any, ...]] = {"nodes": (None,), "packing": ("pack",)}
+ADDED_SINCE_RB1: dict[str, tuple[Any, ...]] = {
+    "nodes": (None,),
+    "packing": ("pack",),
+    "channels_last": (None, True),
+    "cudnn_benchmark": (None, True),
+}
 """Fields added after `rb1` with the values under which they are left out of the key, so that old keys stay.
 
 None for workloads without the setting, and the default. Dotted where the field is inside another (`source.prefetch`).
@@ -105,6 +110,8 @@ class TrialConfig(Frozen):
     isolation: Isolation = "repeat"
     nodes: Count | None = None                                   # None: as many as `packing` makes of it
     packing: Packing = "pack"
+    channels_last: bool | None = None        # images and convolutions with the channel as the fastest dimension
+    cudnn_benchmark: bool | None = None      # cuDNN times its convolution algorithms and keeps the fastest
 
     @property
     def world_size(self) -> int:
@@ -147,6 +154,8 @@ class TrialConfig(Frozen):
             self.precision,
             self.phase if self.phase != "train" else None,
             self.compile != "off" and f"compile={self.compile}",
+            self.channels_last is False and "channels_last=false",
+            self.cudnn_benchmark is False and "cudnn_benchmark=false",
             self.strategy if self.strategy == "none" else None,
             self.source and self.source.name,
             f"×{self.num_workers}",

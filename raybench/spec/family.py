@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from raybench.spec.samples import TokenSample
+from raybench.spec.samples import Sample, TokenSample
 from raybench.spec.shapes import Frozen
 
 if TYPE_CHECKING:
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 SPECIFIC = (
     "seq_len", "vocab_size", "micro_batch", "global_batch", "grad_accum", "phase", "optimizer", "source",
+    "channels_last", "cudnn_benchmark",
 )  # fmt: skip
 """Settings that only some workloads have. The others (precision, strategy, seed, ...) belong to all."""
 NETWORK_STRATEGIES = ("ddp", "none")
@@ -26,6 +27,10 @@ def _no_defaults(shape: Frozen) -> Mapping[str, Any]:
 
 def _no_rule(config: TrialConfig) -> Iterable[str]:
     return ()
+
+
+def _no_other_model(name: str) -> Frozen | None:
+    return None
 
 
 def token_pairs(config: TrialConfig) -> TokenSample:
@@ -44,7 +49,9 @@ class Family:
     `strategies` lists what it can run under, the first being the default; `rule` yields one sentence for each
     thing that is wrong with a config although each of its values is right, as `setting: what`;
     `tokens_per_sample` counts a sample's tokens from its seq_len, None where there are no tokens; `sample` is what
-    its sources hold, of use only where it has the setting `source`.
+    its sources hold, of use only where it has the setting `source`, and `source_samples` how many of them a source of
+    that name holds by default, where that differs from what it is for tokens; `other_model` gives the shape of a name
+    that is no preset, None where it knows none.
     """
 
     name: str
@@ -57,4 +64,10 @@ class Family:
     defaults_of: Callable[[Frozen], Mapping[str, Any]] = _no_defaults
     rule: Callable[[TrialConfig], Iterable[str]] = _no_rule
     tokens_per_sample: Callable[[int], int] | None = None
-    sample: Callable[[TrialConfig], TokenSample] = token_pairs
+    sample: Callable[[TrialConfig], Sample] = token_pairs
+    source_samples: Mapping[str, int] = field(default_factory=dict)
+    other_model: Callable[[str], Frozen | None] = _no_other_model
+
+    def named(self, model: str) -> Frozen | None:
+        """The shape that a model's name stands for; None where there is none."""
+        return self.presets.get(model) or self.other_model(model)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from raybench.spec.models import collective, decoder, elementwise, encdec, matmul, mlp
+from raybench.spec.models import collective, decoder, elementwise, encdec, matmul, mlp, resnet
 from raybench.spec.shapes import Frozen
 
-_PRESETS = (encdec.PRESETS, decoder.PRESETS, matmul.PRESETS, mlp.PRESETS, elementwise.PRESETS, collective.PRESETS)
+_PRESETS = (
+    encdec.PRESETS, decoder.PRESETS, resnet.PRESETS, matmul.PRESETS, mlp.PRESETS, elementwise.PRESETS,
+    collective.PRESETS,
+)  # fmt: skip
 CUSTOM = "custom"
 """The model's name where no preset has its shape."""
 _MOST_TOLD = 3

@@ -166,7 +166,13 @@ def _named(family: Family, said: Speakers, dropped: Dropped) -> Resolved:
         else:
             dropped.drop(given, f"{said.name} {name} has no {part}")
     kept = {part: value for part, value in values.items() if part == "name" or part in known}
-    return Resolved(parts_model(**{**DEFAULT_OPTIONS.get((said.name, name), {}), **kept}), said.last)
+    return Resolved(parts_model(**{**_options(family, said.name, name), **kept}), said.last)
+
+
+def _options(family: Family, setting: str, name: str) -> dict[str, Any]:
+    """The defaults of a source's or optimizer's options that are not those of all."""
+    samples = family.source_samples.get(name) if setting == "source" else None
+    return {**DEFAULT_OPTIONS.get((setting, name), {}), **({"num_samples": samples} if samples else {})}
 
 
 def _model(family: Family, said: Speakers) -> Resolved:
@@ -179,11 +185,11 @@ def _model(family: Family, said: Speakers) -> Resolved:
         written, givers = CUSTOM, {**whole.value, **said.parts}
     elif whole is not None:
         written = whole.value
-        if written not in family.presets:
+        if family.named(written) is None:
             what = f"{family.name} has no preset {shown(written)}{instead(written, family.presets)}"
             return Resolved(BAD, whole, (_mistake(whole, what),))
-    if written != CUSTOM:
-        values = family.presets[written].model_dump()
+    if written != CUSTOM and (preset := family.named(written)) is not None:
+        values = preset.model_dump()
     values |= {part: given.value for part, given in givers.items()}
     if any(value is BAD for value in values.values()):
         return Resolved(BAD, said.last)
@@ -197,7 +203,7 @@ def _model(family: Family, said: Speakers) -> Resolved:
 
 def _preset_name(family: Family, shape: Any, written: str) -> str:
     """The preset that the shape is, however it was written."""
-    if family.presets.get(written) == shape:
+    if written != CUSTOM and family.named(written) == shape:
         return written
     return next((name for name, preset in family.presets.items() if preset == shape), CUSTOM)
 

@@ -97,6 +97,8 @@ SETTINGS: Mapping[str, Setting] = types.MappingProxyType({setting.name: setting 
     _same("phase", "how much of a training step is run"),
     _same("strategy", "how ranks share the work"),
     _same("compile", "torch.compile mode"),
+    _same("channels_last", "store images and convolutions with the channel as the fastest dimension"),
+    _same("cudnn_benchmark", "let cuDNN time its convolution algorithms and keep the fastest"),
     Setting("optimizer", "the optimizer's name, or a mapping", field_type(Optimizer, "name"), Optimizer, "name"),
     Setting("source", "where batches come from: a name, or a mapping", field_type(Source, "name"), Source, "name"),
     Setting("num_workers", "Ray Train workers, one a GPU; auto: 1, 2, 4, ... and all of the cluster", Count),

@@ -13,10 +13,10 @@ from importlib.metadata import EntryPoint, entry_points
 
 from raybench.errors import UsageError
 from raybench.spec.built_in import ENTRY_POINT_GROUP
-from raybench.workloads import collective, decoder, elementwise, encdec, matmul, mlp
+from raybench.workloads import collective, decoder, elementwise, encdec, matmul, mlp, resnet
 from raybench.workloads.base import Workload
 
-_FOLDERS = (encdec, decoder, matmul, mlp, elementwise, collective)
+_FOLDERS = (encdec, decoder, resnet, matmul, mlp, elementwise, collective)
 _BUILT_IN = {folder.WORKLOAD.family.name: folder.WORKLOAD for folder in _FOLDERS}
 
 

@@ -11,6 +11,7 @@ from raybench.measure.counts import Counts
 from raybench.spec.config import Extent, Source, TrialConfig
 from raybench.spec.families.encdec import ENCDEC, EncDecShape
 from raybench.spec.models.matmul import MatmulShape
+from raybench.spec.models.resnet import ResNetShape
 from raybench.workloads.base import Workload
 from tests.factories import make_config
 
@@ -29,6 +30,16 @@ def encdec(**changes: Any) -> TrialConfig:
         "warmup": Extent(steps=2), "measure": Extent(steps=3),
     }  # fmt: skip
     return make_config(**{**values, **changes})
+
+
+def resnet(**changes: Any) -> TrialConfig:
+    """A tiny residual network: batches of 4 images of 40 x 40 pixels, 2 + 3 steps over 10 images."""
+    shape = ResNetShape(architecture="resnet18", width=2, num_classes=5, image_size=40)
+    values = {
+        "workload": "resnet", "model_name": "custom", "model": shape, "seq_len": None, "vocab_size": None,
+        "channels_last": True, "cudnn_benchmark": True,
+    }  # fmt: skip
+    return encdec(**{**values, **changes})
 
 
 def matmul(**changes: Any) -> TrialConfig:

@@ -15,7 +15,7 @@ from raybench.engine.session import Session
 from raybench.errors import DataError, UnsupportedError
 from raybench.sources.prepare import prepare
 from raybench.spec.config import Extent, Optimizer, Source, TrialConfig
-from tests.engine.small import OneWeight, encdec, fake, matmul, place
+from tests.engine.small import OneWeight, encdec, fake, matmul, place, resnet
 
 WORKLOAD = "raybench.engine.build.workload"
 
@@ -61,6 +61,32 @@ def test_creation_and_retrieval_are_timed_apart(session: Session) -> None:
     assert 0 < result.retrieve_s <= result.teardown_s
     network = session.run(encdec())
     assert (network.create_s, network.retrieve_s) == (None, None)
+@pytest.mark.parametrize("phase", ["forward", "forward_backward", "train"])
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_resnet(session: Session, phase: str, precision: str) -> None:
+    """2 + 3 steps of 4 images, no tokens; a fresh network's loss is near ln 5 = 1.6. The switch of cuDNN goes back."""
+    result = session.run(resnet(phase=phase, precision=precision, grad_accum=2, micro_batch=2))
+    assert (result.measured_samples, result.measured_tokens) == (12, None)
+    assert all(0 < loss < 10 for loss in result.steps.loss if loss is not None)
+    assert (result.environment.effective_channels_last, result.environment.effective_cudnn_benchmark) == (True, None)
+    assert result.environment.effective_attention is None
+    assert session.clean
+    assert not torch.backends.cudnn.benchmark
+
+
+def test_images_from_every_source_give_the_same_losses(session: Session, tmp_path: Path) -> None:
+    """The same images, the same weights: bit for bit what `device` gives."""
+    losses = session.run(resnet()).steps.loss
+    for name in ("generate", "shards"):
+        config = resnet(source=Source(name=name, num_samples=10, num_shards=3, data_dir=str(tmp_path)))
+        prepare(config)
+        assert session.run(config).steps.loss == losses
+
+
+def test_memory_format_that_ran(session: Session) -> None:
+    """Without channels_last the row says so; an encoder-decoder has no convolutions to speak of."""
+    assert session.run(resnet(channels_last=False)).environment.effective_channels_last is False
+    assert session.run(encdec()).environment.effective_channels_last is None
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16", "fp16"])

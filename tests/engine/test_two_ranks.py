@@ -22,7 +22,7 @@ from raybench.spec.families.collective import NUMBER_BYTES
 from raybench.spec.models.collective import CollectiveShape, Op
 from raybench.spec.models.elementwise import ElementwiseShape
 from raybench.spec.models.mlp import MLPShape
-from tests.engine.small import encdec, matmul, place
+from tests.engine.small import encdec, matmul, place, resnet
 from tests.workloads.split import split
 
 SYNCHRONISATIONS: list[int] = []
@@ -69,6 +69,7 @@ def trials() -> dict[str, Any]:
         "mlp": split("mlp", MLPShape(batch=8, layers=(4, 6)), num_workers=2),
         "elementwise": split("elementwise", ElementwiseShape(rows=8, columns=4), num_workers=2, precision="bf16"),
         **{f"{op} {precision}": collective(op, precision) for op in get_args(Op) for precision in NUMBER_BYTES},
+        "resnet": resnet(num_workers=2, micro_batch=2),
     }
 
 
@@ -120,6 +121,14 @@ def test_gradients_are_exchanged_once_a_step(ranks: list[dict[str, Any]]) -> Non
         assert found["plain synchronisations"] == 5
         assert found["accumulated synchronisations"] == 5
         assert found["forward synchronisations"] == 0
+
+
+def test_a_resnet_s_ranks_see_their_own_images(ranks: list[dict[str, Any]]) -> None:
+    """3 steps of 2 images a rank. Batch norm is each rank's own, as torch's DDP has it."""
+    first, second = both(ranks, "resnet")
+    assert [first.measured_samples, second.measured_samples] == [6, 6]
+    assert first.steps.loss != second.steps.loss
+    assert [found["resnet synchronisations"] for found in ranks] == [5, 5]
 
 
 def test_ranks_run_the_same_number_of_steps(ranks: list[dict[str, Any]]) -> None:

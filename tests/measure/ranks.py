@@ -75,6 +75,8 @@ def make_environment(**changes: Any) -> RankEnvironment:
         "effective_precision": "fp32",
         "effective_strategy": "ddp",
         "effective_attention": "math",
+        "effective_channels_last": None,
+        "effective_cudnn_benchmark": None,
         "torch_version": "2.13.0",
         "cuda_version": None,
         "driver_version": None,

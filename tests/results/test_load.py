@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from raybench.errors import StoreError, UsageError
+from raybench.record.column import columns
 from raybench.record.trial import Trial
 from raybench.results.load import load, load_steps
 from raybench.results.read import UnreadableFileWarning
@@ -208,10 +209,11 @@ def repeated(value: object, count: int) -> pa.Array:
     return pa.DictionaryArray.from_arrays(pa.repeat(pa.scalar(0, pa.int32()), count), pa.array([value]))
 
 
+COLUMNS = len(columns(Trial))
 BOMBS = {
     "one text many times": (100_000, {"note": "x" * 40_000}, "decodes to more than 256 MiB"),
-    "too many rows": (100_001, {}, "100001 rows and 114 columns are more than any run writes"),
-    "too many columns": (1, {f"c{number}": "" for number in range(500)}, "614 columns are more than any run writes"),
+    "too many rows": (100_001, {}, f"100001 rows and {COLUMNS} columns are more than any run writes"),
+    "too many columns": (1, {f"c{number}": "" for number in range(500)}, f"{COLUMNS + 500} columns are more than any run writes"),
 }
 
 

@@ -14,7 +14,7 @@ from tests.factories import make_config
 
 def small(num_samples: int, num_shards: int) -> Layout:
     """A layout at seq_len 1, so that a sample is 2 x 8 = 16 bytes."""
-    return Layout(num_samples=num_samples, sample=TokenSample((2, 1), 2), num_shards=num_shards, seed=0)
+    return Layout(num_samples=num_samples, sample=TokenSample((2, 1), 2), num_shards=num_shards, seed=0, dtype="<i8")
 
 
 @pytest.mark.parametrize(
@@ -22,12 +22,12 @@ def small(num_samples: int, num_shards: int) -> Layout:
 )
 def test_automatic_shard_counts(num_samples: int, expected: int) -> None:
     """At seq_len 256 a sample is 4096 bytes, so 128 MiB hold 32 768 of them (ED-23)."""
-    assert automatic_shards(num_samples, TokenSample((2, 256), 8192)) == expected
+    assert automatic_shards(num_samples, TokenSample((2, 256), 8192), "<i8") == expected
 
 
 def test_a_sample_larger_than_a_shard_has_its_own() -> None:
     """2 x 2**24 x 8 bytes are 256 MiB: more than a shard's 128, so one sample a shard."""
-    assert automatic_shards(3, TokenSample((2, 2**24), 2)) == 3
+    assert automatic_shards(3, TokenSample((2, 2**24), 2), "<i8") == 3
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_no_shard_is_empty(num_samples: int, num_shards: int, expected: tuple[in
 
 def test_sizes_sum_to_the_data_set() -> None:
     """3.75 million samples of 4096 bytes are 15.36 GB over 115 shards of about 128 MiB."""
-    full = Layout(num_samples=3_750_000, sample=TokenSample((2, 256), 8192), num_shards=115, seed=0)
+    full = Layout(num_samples=3_750_000, sample=TokenSample((2, 256), 8192), num_shards=115, seed=0, dtype="<i8")
     assert sum(full.shard_sizes) == full.total_bytes == 15_360_000_000
     assert len(full.shard_sizes) == 115
     assert max(full.shard_sizes) <= 128 * 2**20

@@ -296,9 +296,7 @@ def test_only() -> None:
     assert len(plan("quick", only=["model=sq1024", "model=3.5m", "model.m=1024"]).trials) == 4
 
 
-ALL_KEYS = "workload, model, seq_len, vocab_size, micro_batch, grad_accum, global_batch, precision, phase, strategy, " \
-    "compile, optimizer, source, num_workers, device, backend, warmup, measure, seed, timeout, cpus_per_worker, " \
-    "nodes, packing, trial_id, config_key, repeat"  # fmt: skip
+ALL_KEYS = ", ".join([*SETTINGS, "trial_id", "config_key", "repeat"])
 
 
 @pytest.mark.parametrize(("only", "message"), [
