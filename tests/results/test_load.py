@@ -213,8 +213,10 @@ COLUMNS = len(columns(Trial))
 BOMBS = {
     "one text many times": (100_000, {"note": "x" * 40_000}, "decodes to more than 256 MiB"),
     "too many rows": (100_001, {}, f"100001 rows and {COLUMNS} columns are more than any run writes"),
-    "too many columns": (1, {f"c{number}": "" for number in range(500)}, f"{COLUMNS + 500} columns are more than any run writes"),
-}
+    "too many columns": (
+        1, {f"c{number}": "" for number in range(500)}, f"{COLUMNS + 500} columns are more than any run writes",
+    ),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("bomb", BOMBS)

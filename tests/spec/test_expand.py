@@ -12,6 +12,7 @@ from raybench.spec.config import Extent, Optimizer, Source, TrialConfig
 from raybench.spec.expand import expand
 from raybench.spec.plan import plan
 from raybench.spec.reader import sweep_from_bytes
+from raybench.spec.settings import SETTINGS
 from raybench.spec.trial import PlannedTrial
 
 
