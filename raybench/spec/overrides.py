@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from raybench.spec.document import BAD, Node, read_document
-from raybench.spec.mistakes import Mistakes, Place
+from raybench.spec.mistakes import Mistakes, Place, printable
 from raybench.spec.settings import SETTINGS, known_key, report_unknown_key
 from raybench.spec.sweep import NOT_INHERITED, Head, is_bundle
 
@@ -57,7 +57,7 @@ def _why_not(key: str, node: Node) -> str | None:
     if section in ("base", "axes") and (known_key(inner) or inner in _HEAD):
         return f"leave out `{section}.`: {inner}=..."
     if isinstance(node.value, str) and "," in node.value and known_key(key) and key not in _FREE_TEXT:
-        return f"a list is written [{node.value}]"
+        return f"a list is written [{printable(node.value)}]"
     return None
 
 
