@@ -13,6 +13,8 @@ from raybench.judge.told import told_differences
 _COMPUTED: Final = ("model", "seq_len", "vocab_size", "phase")
 """What makes another computation, and so no baseline that somebody could have meant."""
 
+_TRIED: Final = 40          # others that are searched for the most alike
+
 
 @dataclass(frozen=True)
 class Baseline:
@@ -74,8 +76,8 @@ def _same_computation(curve: Curve, other: Curve) -> bool:
 
 def _other(curve: Curve, others: Sequence[Curve], workers: int) -> Baseline:
     """The most alike of the others at that number of GPUs, with all in which it differs."""
-    at = [other for other in others if workers in other.counts]
-    differing = [(_differences(other, curve), other) for other in at]
+    at = sorted((other for other in others if workers in other.counts), key=lambda of: not _same_computation(curve, of))
+    differing = [(_differences(other, curve), other) for other in at[:_TRIED]]
     found, other = min(differing, key=lambda pair: len(pair[0]))
     return Baseline(workers, other, tuple(told_differences(found)))
 

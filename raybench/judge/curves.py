@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -54,7 +54,7 @@ def curves_of(frame: pd.DataFrame, configs: ParsedConfigs) -> tuple[pd.DataFrame
     )
     rows["pair"] = _numbered(rows)
     rows["order"] = rows.groupby("pair", sort=False)["sweep_order"].transform("min").astype("int64")
-    curves = _told_apart([_curve(int(str(pair)), group, configs) for pair, group in rows.groupby("pair", sort=False)])
+    curves = _told_apart(_curves(rows, configs))
     rows["work"] = rows["pair"].map({curve.number: curve.label for curve in curves})
     return rows, curves
 
@@ -125,19 +125,29 @@ def _numbered(rows: pd.DataFrame) -> list[int]:
 
 def _identified(rows: pd.DataFrame, *, ok: bool) -> Iterator[tuple[Any, str, int, tuple[Any, ...]]]:
     chosen = rows[rows["outcome"].eq("ok").astype(bool) == ok]
-    columns = [[None if pd.isna(value) else value for value in chosen[name]] for name in FACTS]
-    yield from zip(chosen.index, chosen["asked"], chosen["value"], zip(*columns, strict=True), strict=True)
+    facts = zip(*(plain(chosen[name]) for name in FACTS), strict=True)
+    yield from zip(chosen.index, chosen["asked"], map(int, chosen["value"]), facts, strict=True)
 
 
-def _curve(number: int, rows: pd.DataFrame, configs: ParsedConfigs) -> Curve:
-    ok = rows[rows["outcome"].eq("ok")]
-    config = configs.row(int(rows["row"].iloc[0]))
-    first = ok.iloc[0] if len(ok) else None
-    facts = {name: None if first is None or pd.isna(first[name]) else first[name] for name in FACTS}
-    facts["cluster"] = rows["cluster"].iloc[0]
-    return Curve(
-        number, kind_of(config), "", config, facts, frozenset(map(int, ok["value"])), frozenset(map(int, rows["value"]))
-    )
+def plain(column: pd.Series[Any]) -> list[Any]:
+    """A column as Python's own values, None where null: a row at a time, pandas takes a hundred times as long."""
+    values: list[Any] = column.astype(object).where(column.notna(), None).tolist()
+    return values
+
+
+def _curves(rows: pd.DataFrame, configs: ParsedConfigs) -> list[Curve]:
+    """Each curve, with the config of its first row and the facts of its first one that ended `ok`."""
+    found: dict[int, Curve] = {}
+    columns = (rows["pair"], rows["value"], rows["row"], rows["outcome"].eq("ok"))
+    for pair, value, row, ok, *facts in zip(*map(plain, columns), *(plain(rows[name]) for name in FACTS), strict=True):
+        seen, config = found.get(pair), configs.row(row)
+        if seen is None:
+            nothing = dict.fromkeys(FACTS) | {"cluster": facts[0]}
+            seen = Curve(pair, kind_of(config), "", config, nothing, frozenset(), frozenset())
+        known = dict(zip(FACTS, facts, strict=True)) if ok and not seen.counts else seen.facts
+        counts = seen.counts | {value} if ok else seen.counts
+        found[pair] = replace(seen, facts=known, counts=counts, attempted=seen.attempted | {value})
+    return list(found.values())
 
 
 def _told_apart(curves: Sequence[Curve]) -> list[Curve]:
@@ -154,7 +164,7 @@ def _told_apart(curves: Sequence[Curve]) -> list[Curve]:
         varying = [name for name in said[0] if len({str(values.get(name)) for values in said}) > 1]
         for index, values in zip(members, said, strict=True):
             labels[index] += "".join(f" {_short(name)}={values[name]}" for name in varying)
-    return [Curve(**{**vars(curve), "label": label}) for curve, label in zip(curves, labels, strict=True)]
+    return [replace(curve, label=label) for curve, label in zip(curves, labels, strict=True)]
 
 
 def _sayable(curve: Curve) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from raybench.judge.curves import STRONG, Curve
+from raybench.judge.curves import STRONG, Curve, plain
 from raybench.judge.sides import SIDE
 from raybench.judge.told import told_differences
 
@@ -21,23 +21,27 @@ def work_of(used: pd.DataFrame) -> dict[tuple[int, int], dict[str, Any]]:
 
     A number of which the repeats differ is told with all its values, so that it equals no other.
     """
-    work = used.assign(
-        model_flops=used["model_flops_per_step"],
-        by_time=used["measured_s_asked"].notna(),
-        **{name: used[name] / used["measured_steps"] for name in _PER_STEP[:2]},
-        total_samples=used["measured_samples"],
-        total_tokens=used["measured_tokens"],
-    )
-    columns = [*_PER_STEP, "total_samples", "total_tokens", "by_time", "world_size", "parameters", *_SEEN]
-    found: dict[tuple[int, int], dict[str, Any]] = {}
-    for (pair, value), group in work.groupby(SIDE, sort=False):
-        found[int(pair), int(value)] = {name: _only(group[name]) for name in columns}
-    return found
+    steps = used["measured_steps"]
+    columns = {
+        "measured_samples": used["measured_samples"] / steps,
+        "measured_tokens": used["measured_tokens"] / steps,
+        "model_flops": used["model_flops_per_step"],
+        "total_samples": used["measured_samples"],
+        "total_tokens": used["measured_tokens"],
+        "by_time": used["measured_s_asked"].notna(),
+        **{name: used[name] for name in ("world_size", "parameters", *_SEEN)},
+    }
+    values = [plain(column) for column in columns.values()]
+    found: dict[tuple[int, int], dict[str, dict[Any, None]]] = {}
+    for pair, value, *row in zip(*(used[key] for key in SIDE), *values, strict=True):
+        of_side = found.setdefault((int(pair), int(value)), {name: {} for name in columns})
+        for name, one in zip(columns, row, strict=True):
+            of_side[name][one] = None
+    return {key: {name: _only(tuple(different)) for name, different in side.items()} for key, side in found.items()}
 
 
-def _only(values: pd.Series[Any]) -> Any:
-    different = [None if pd.isna(value) else value for value in values.drop_duplicates()]
-    return different[0] if len(different) == 1 else tuple(different)
+def _only(different: tuple[Any, ...]) -> Any:
+    return different[0] if len(different) == 1 else different
 
 
 def errors(curve: Curve, base: Mapping[str, Any], side: Mapping[str, Any], times: float) -> list[str]:

@@ -7,6 +7,8 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from raybench.errors import UsageError
 from raybench.judge.scaling import READ, scaling, scaling_of
@@ -290,6 +292,44 @@ def test_quick_rows_give_way() -> None:
     found = scaling_of(frame_of(*rows))
     assert column(found.table, "speedup") == [1.0, 2.0]
     assert found.superseded == 1
+
+
+ROWS = st.lists(
+    st.builds(
+        dict,
+        workers=st.sampled_from([1, 2, 4, 8]),
+        changes=st.sampled_from([{}, {"strategy": "none"}, {"precision": "bf16"}, {"quality": "quick"}, {"seed": 1}]),
+        cluster=st.sampled_from(["a", "b"]),
+        torch_version=st.sampled_from([None, "2.6.0"]),
+        outcome=st.sampled_from(["ok", "ok", "ok", "timeout"]),
+        valid=st.booleans(),
+        step_ms=st.floats(min_value=1.0, max_value=1e4),
+    ),
+    min_size=1, max_size=12,
+)  # fmt: skip
+
+
+@settings(max_examples=30, deadline=None)
+@given(rows=ROWS, baseline=st.sampled_from([None, 1, 4]))
+def test_whatever_the_rows_a_number_has_a_like_baseline(rows: list[dict[str, Any]], baseline: int | None) -> None:
+    """Every row comes out once a side, has a number exactly when it is ok, and a reason when there is no comparison."""
+    trials = [on(row.pop("workers"), **row | {"valid": row["valid"] and row["outcome"] == "ok"}) for row in rows]
+    frame = frame_of(*trials)
+    if baseline is not None and baseline not in set(frame["num_workers"]):
+        with pytest.raises(UsageError, match="not measured"):
+            scaling(frame, baseline=baseline)
+        return
+    scaled = scaling(frame, baseline=baseline)
+    assert not scaled.duplicated(["curve", "num_workers"]).any()
+    assert scaled["speedup"].notna().eq(scaled["status"].isin(["ok", "baseline"])).all()
+    without = scaled["status"].isin(["invalid comparison", "no baseline"])
+    assert scaled["comparison_errors"].ne("").eq(without).all()
+    numbers = scaled[scaled["status"].eq("ok")]
+    bases = scaled[scaled["status"].eq("baseline")].set_index("curve")["num_workers"]
+    assert (numbers["curve"].map(bases) == numbers["baseline_workers"]).all()
+    assert (numbers["speedup"] * numbers["baseline_workers"] / numbers["num_workers"]).to_list() == pytest.approx(
+        numbers["efficiency"].to_list()
+    )
 
 
 @pytest.mark.parametrize("baseline", [0, -1, True, "1"])
