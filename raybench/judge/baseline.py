@@ -38,8 +38,15 @@ def baselines(curves: Sequence[Curve], usable: Mapping[int, frozenset[int]], ask
         there = sorted(set[int]().union(*(curve.attempted for curve in curves)))
         if asked not in there:
             raise UsageError(f"baseline={asked}: not measured; there are {', '.join(map(str, there))}")
-        return [_asked_for(curve, curves, usable[curve.number], asked) for curve in curves]
-    return [_smallest(curve, curves, usable[curve.number]) for curve in curves]
+        return [_no_work(curve) or _asked_for(curve, curves, usable[curve.number], asked) for curve in curves]
+    return [_no_work(curve) or _smallest(curve, curves, usable[curve.number]) for curve in curves]
+
+
+def _no_work(curve: Curve) -> Baseline | None:
+    """What more GPUs do not make faster has no scaling."""
+    if curve.config.get("workload") != "collective":
+        return None
+    return Baseline(None, errors=("a collective is no work to share: its figure is the bandwidth",))
 
 
 def _asked_for(curve: Curve, curves: Sequence[Curve], usable: frozenset[int], asked: int) -> Baseline:

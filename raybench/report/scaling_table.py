@@ -32,7 +32,7 @@ def scaling_table(scaled: pd.DataFrame, width: int) -> Table:
         Shown("tokens/s", "tokens_per_s", significant, priority=4),
         Shown("samples/s", "samples_per_s", significant, priority=7 if scaled["tokens_per_s"].notna().any() else 4),
         Shown("speed-up", "", _speedup_of_several if several else _speedup, of_row=True, style=_style),
-        Shown("efficiency %", "efficiency", percent),
+        Shown("eff. %", "efficiency", percent),
         Shown("wall s", "wall_s", three, priority=8),
         Shown("by wall", "wall_speedup", ratio, priority=5),
         Shown("class", "band", align="left", priority=1, style=_style),

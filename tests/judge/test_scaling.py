@@ -14,6 +14,7 @@ from raybench.errors import UsageError
 from raybench.judge.scaling import READ, scaling, scaling_of
 from raybench.record.trial import Trial
 from raybench.spec.config import Extent, Source
+from raybench.spec.models.decoder import PRESETS
 from raybench.spec.models.matmul import MatmulShape
 from tests.factories import make_config, make_trial
 from tests.frames import frame_of
@@ -34,12 +35,15 @@ def on(workers: int, *, step_ms: float = 50.0, changes: Mapping[str, Any] | None
 
 
 def published(gpus: int, tokens_per_s: float, wall_s: float, **columns: Any) -> Trial:
-    """One run of the fixed-work table: 3 561 steps of 16 x 512 tokens (GS-01); an encdec counts seq_len - 1."""
+    """One run of the fixed-work table: 3 561 steps of 16 sequences of 512 tokens (GS-01)."""
     config = make_config(
-        num_workers=gpus, micro_batch=4, grad_accum=4 // gpus, global_batch=16, seq_len=513,
-        batch_given="micro_batch+global_batch", precision="fp16", measure=Extent(steps=3561),
+        workload="decoder", model_name="gpt2-seed", model=PRESETS["gpt2-seed"], vocab_size=50257, seq_len=512,
+        num_workers=gpus, micro_batch=4, grad_accum=4 // gpus, global_batch=16, precision="fp16",
+        batch_given="micro_batch+global_batch", measure=Extent(steps=3561),
     )  # fmt: skip
-    return make_trial(config, step_ms=16 * 512 / tokens_per_s * 1e3, **{"wall_s": wall_s, **V100, **columns})
+    counted = {"measured_tokens": 29_171_712, "tokens_per_s": tokens_per_s, "parameters": 163_037_184}
+    step_ms = 16 * 512 / tokens_per_s * 1e3
+    return make_trial(config, step_ms=step_ms, **{"wall_s": wall_s, **V100, **counted, **columns})
 
 
 def matmul(name: str, workers: int, seconds: float, **columns: Any) -> Trial:
@@ -330,6 +334,14 @@ def test_whatever_the_rows_a_number_has_a_like_baseline(rows: list[dict[str, Any
     assert (numbers["speedup"] * numbers["baseline_workers"] / numbers["num_workers"]).to_list() == pytest.approx(
         numbers["efficiency"].to_list()
     )
+
+
+def test_a_collective_is_no_work_to_share() -> None:
+    """Every rank takes part in the whole of it, so that more ranks are no help: its bandwidth is the figure."""
+    rows = [on(n, changes={"workload": "collective", "strategy": "split"}) for n in (2, 4)]
+    scaled = scaling(frame_of(*rows))
+    assert column(scaled, "status") == ["no baseline", "no baseline"]
+    assert column(scaled, "comparison_errors") == ["a collective is no work to share: its figure is the bandwidth"] * 2
 
 
 @pytest.mark.parametrize("baseline", [0, -1, True, "1"])

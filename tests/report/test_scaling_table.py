@@ -21,11 +21,11 @@ def test_the_published_table_at_100_columns() -> None:
         "strong scaling (equal work in all) · speed-up of tokens/s against 1 GPU\n"
     )
     assert printed(scaling_table(found.table, 100), 100) == [
-        "work                              GPUs  tokens/s  speed-up  efficiency %  by wall  class",
+        "work                                    GPUs  tokens/s  speed-up  eff. %  by wall  class",
         "─" * 95,
-        "encdec 3.5m s513 g16 fp16 device     1    29_600  baseline         100.0        –  –",
-        "                                     2    57_289     1.94x          96.8    1.95x  near-perfect",
-        "                                     4   100_791     3.41x          85.1    3.44x  good",
+        "decoder gpt2-seed s512 g16 fp16 device     1    29_600  baseline   100.0        –  –",
+        "                                           2    57_289     1.94x    96.8    1.95x  near-perfect",
+        "                                           4   100_791     3.41x    85.1    3.44x  good",
     ]
     assert [str(line) for line in below_scaling(found, 100)] == [
         "", "near-perfect: communication costs next to nothing: more GPUs will pay",
