@@ -104,6 +104,17 @@ class Machine:
         assert not check or process.returncode == 0, f"{self.name}: {command}\nexit code {process.returncode}\n{out}"
         return subprocess.CompletedProcess(command, process.returncode, out, "")
 
+    @contextmanager
+    def running(self, command: str) -> Iterator[subprocess.Popen[str]]:
+        """A command that goes on beside the test, and is ended with the block if it has not ended by itself."""
+        process = self.start(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
     @property
     def is_on(self) -> bool:
         """Whether it runs."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterator
 
 import pytest
 
@@ -93,18 +94,17 @@ def test_ray_submit_passes_a_failure_on(cluster: Cluster) -> None:
 
 
 @pytest.fixture(scope="module")
-def jobs(cluster: Cluster) -> Cluster:
+def jobs(cluster: Cluster) -> Iterator[Cluster]:
     """The cluster with the dashboard's port at hand on the laptop, as `ray dashboard` brings it."""
-    forwarding = cluster.laptop.start("ray dashboard onprem.yaml")
     (cluster.laptop.home / "project").mkdir()
     (cluster.laptop.home / "project" / "results").mkdir()
     (cluster.laptop.home / "project" / "results" / "old.parquet").write_bytes(bytes(1000))
     (cluster.laptop.home / "project" / ".rayignore").write_text((ROOT / ".rayignore").read_text())
     (cluster.laptop.home / "project" / "long.yaml").write_text(LONG)
     ready = "python -c 'import socket; socket.create_connection((\"127.0.0.1\", 8265), 2)'"
-    wait_until(lambda: cluster.laptop.run(ready, check=False).returncode == 0, 60.0)
-    assert forwarding.poll() is None
-    return cluster
+    with cluster.laptop.running("ray dashboard onprem.yaml"):
+        wait_until(lambda: cluster.laptop.run(ready, check=False).returncode == 0, 60.0)
+        yield cluster
 
 
 def submit(jobs: Cluster, name: str) -> None:
@@ -159,14 +159,14 @@ def _ok_rows(jobs: Cluster) -> int:
 def test_a_host_that_loses_its_power(cluster: Cluster) -> None:
     """Attempt 1 is lost with the node, attempt 2 runs on what is left; what needs three nodes is infeasible now."""
     (cluster.head.home / "loses.yaml").write_text(LOSES)
-    running = cluster.head.start("raybench run loses.yaml --out losing > losing.log 2>&1")
     gamma = cluster.lan.hosts[2]
-    wait_until(lambda: any(gamma.seen("/tmp").glob("raybench-*/stacks/*")), 300.0)      # its rank has begun the trial
-    off_s = time.monotonic()
-    gamma.power_off()
-    wait_until(lambda: cluster.committed("losing") >= 1, 300.0)
-    told_s = time.monotonic() - off_s
-    running.wait(300)
+    with cluster.head.running("raybench run loses.yaml --out losing > losing.log 2>&1") as run:
+        wait_until(lambda: any(gamma.seen("/tmp").glob("raybench-*/stacks/*")), 300.0)      # its rank began the trial
+        off_s = time.monotonic()
+        gamma.power_off()
+        wait_until(lambda: cluster.committed("losing") >= 1, 300.0)
+        told_s = time.monotonic() - off_s
+        run.wait(300)
     print(f"told {told_s:.0f} s, all done {time.monotonic() - off_s:.0f} s after the power went")
     rows = cluster.rows("losing", latest=False).sort_values(["sweep_order", "attempt"])
     text = (cluster.head.home / "losing.log").read_text()
