@@ -107,15 +107,18 @@ def jobs(cluster: Cluster) -> Iterator[Cluster]:
         yield cluster
 
 
+JOBS = "export RAY_AUTH_MODE=token RAY_API_SERVER_ADDRESS=http://127.0.0.1:8265; cd project; ray job"
+
+
 def submit(jobs: Cluster, name: str) -> None:
     """`ray job submit` of the long sweep, without waiting for its end."""
-    words = f"--address http://127.0.0.1:8265 --submission-id {name} --no-wait --working-dir ."
-    jobs.laptop.run(f"cd project; ray job submit {words} -- raybench run long.yaml --out /mnt/home/jobs")
+    words = f"--submission-id {name} --no-wait --working-dir ."
+    jobs.laptop.run(f"{JOBS} submit {words} -- raybench run long.yaml --out /mnt/home/jobs")
 
 
 def status(jobs: Cluster, name: str) -> str:
     """The last word of `ray job status`."""
-    told = jobs.laptop.run(f"ray job status --address http://127.0.0.1:8265 {name}").stdout
+    told = jobs.laptop.run(f"{JOBS} status {name}").stdout
     return next(word for word in ("SUCCEEDED", "FAILED", "STOPPED", "RUNNING", "PENDING") if word in told)
 
 
@@ -137,7 +140,7 @@ def test_ray_job_stop_loses_nothing(jobs: Cluster) -> None:
         before = jobs.rows("jobs", latest=False) if number > 1 else None
         done = 0 if before is None else int((before["outcome"] == "ok").sum())
         wait_until(lambda wanted=number - 1: _ok_rows(jobs) >= wanted and running_one(jobs), 300.0)  # type: ignore[misc]
-        jobs.laptop.run(f"ray job stop --address http://127.0.0.1:8265 long-{number}")
+        jobs.laptop.run(f"{JOBS} stop long-{number}")
         wait_until(lambda name=f"long-{number}": status(jobs, name) == "STOPPED", 60.0)  # type: ignore[misc]
         after = jobs.rows("jobs", latest=False)
         assert len(after) == starts(jobs), "every attempt that began is a row"
