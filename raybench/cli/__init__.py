@@ -10,6 +10,7 @@ import sys
 
 from raybench.cli.app import add_commands, app
 from raybench.cli.compare import compare
+from raybench.cli.doctor import doctor
 from raybench.cli.export import export
 from raybench.cli.plan import plan
 from raybench.cli.run import run
@@ -29,6 +30,7 @@ add_commands(
     export,
     workloads,
     schema,
+    doctor,
 )
 
 

@@ -34,13 +34,22 @@ class GroupSpec:
 
 def group_spec(planned: PlannedTrial, *, device_kind: str, placement: Placement) -> GroupSpec:
     """The group that a trial needs. A process reads its thread count and NCCL's settings once, at its start."""
-    asked = planned.config.backend
-    backend = asked if asked != "auto" else ("nccl" if device_kind == "cuda" else "gloo")
+    backend = backend_for(planned.config.backend, device_kind)
+    return GroupSpec(placement.node_ids, device_kind, placement.seat, backend, passed_environment(placement.seat))
+
+
+def backend_for(asked: str, device_kind: str) -> str:
+    """The collective backend: as asked, or what `auto` means on the device."""
+    return asked if asked != "auto" else ("nccl" if device_kind == "cuda" else "gloo")
+
+
+def passed_environment(seat: Seat) -> tuple[tuple[str, str], ...]:
+    """What workers get of this process's environment, sorted, and how many threads each may have."""
     passed_on = {name: value for name, value in os.environ.items() if _PASSED_ON.fullmatch(name)}
     # Ray would set OMP_NUM_THREADS to 1, a plain process to all cores: each worker gets its share of the node.
-    env = {**passed_on, "OMP_NUM_THREADS": str(placement.seat.threads)}
+    env = {**passed_on, "OMP_NUM_THREADS": str(seat.threads)}
     env.pop("CUDA_VISIBLE_DEVICES", None)      # Ray's to set
-    return GroupSpec(placement.node_ids, device_kind, placement.seat, backend, tuple(sorted(env.items())))
+    return tuple(sorted(env.items()))
 
 
 def lease_key(planned: PlannedTrial, spec: GroupSpec) -> tuple[object, ...]:

@@ -75,7 +75,7 @@ class Inventory:
 
     def differences(self) -> tuple[str, ...]:
         """A sentence for each fact in which nodes differ."""
-        return tuple(text for name in _COMPARED if (text := _difference(name, self.nodes)) is not None)
+        return tuple(text for name in _COMPARED if (text := difference(name, self.nodes)) is not None)
 
 
 def take_inventory(sweep_run_id: str) -> Inventory:
@@ -185,7 +185,8 @@ def _room(node_id: str, address: str, cores: int, models: str, free: Mapping[str
     )
 
 
-def _difference(name: str, nodes: Sequence[Node]) -> str | None:
+def difference(name: str, nodes: Sequence[Node]) -> str | None:
+    """In a sentence, in what nodes differ; None where they do not."""
     by_value: dict[object, list[str]] = {}
     for node in nodes:
         by_value.setdefault(getattr(node, name), []).append(node.host)

@@ -146,7 +146,7 @@ class _Run:
         self._on_stop(self._leave_early)
         source_hash()      # of the sources this process runs, before anybody edits them
         log = contextlib.nullcontext() if self._options.verbose else printing_into(self._store.meta / "ray.log")
-        with log, _ray_settings(), _scratch(self._run_id) as scratch, self._joined() as (choice, ray_address):
+        with log, ray_settings(), _scratch(self._run_id) as scratch, self._joined() as (choice, ray_address):
             inventory = take_inventory(self._run_id)
             facts = self._facts(choice, ray_address)
             work = self._work(inventory, facts.cluster)
@@ -382,7 +382,7 @@ def _tune_config(trial: PlannedTrial) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def _ray_settings() -> Iterator[None]:
+def ray_settings() -> Iterator[None]:
     """Ray's settings for the length of the run; one that the user set stays."""
     before = {name: os.environ.get(name) for name in (*RAY_SETTINGS, START_LIMIT_SETTING)}
     for name, wanted in RAY_SETTINGS.items():

@@ -106,16 +106,18 @@ def sample_of(config: TrialConfig) -> Sample:
 def folder(config: TrialConfig) -> Path:
     """Where that data lies on this node: under the config's `data_dir`, `RAYBENCH_DATA_DIR` or the user's cache."""
     assert config.source is not None
-    return _root(config.source) / layout(config).folder_name()
+    return data_root(config.source) / layout(config).folder_name()
 
 
 def located(config: TrialConfig) -> TrialConfig:
     """The config with an absolute `data_dir`: workers of a joined Ray have another environment and working folder."""
     if config.source is None:
         return config
-    source = config.source.model_copy(update={"data_dir": str(_root(config.source).absolute())})
+    source = config.source.model_copy(update={"data_dir": str(data_root(config.source).absolute())})
     return config.model_copy(update={"source": source})
 
 
-def _root(source: Source) -> Path:
-    return Path(source.data_dir or os.environ.get("RAYBENCH_DATA_DIR") or "~/.cache/raybench/data").expanduser()
+def data_root(source: Source | None = None) -> Path:
+    """Where prepared data lies: where the source says, else this node's cache folder."""
+    asked = source.data_dir if source is not None else None
+    return Path(asked or os.environ.get("RAYBENCH_DATA_DIR") or "~/.cache/raybench/data").expanduser()

@@ -119,7 +119,7 @@ def submit(jobs: Cluster, name: str) -> None:
 def status(jobs: Cluster, name: str) -> str:
     """The last word of `ray job status`."""
     told = jobs.laptop.run(f"{JOBS} status {name}").stdout
-    return next(word for word in ("SUCCEEDED", "FAILED", "STOPPED", "RUNNING", "PENDING") if word in told)
+    return next(word for word in ("SUCCEEDED", "FAILED", "STOPPED", "RUNNING", "PENDING") if word in told.upper())
 
 
 def starts(jobs: Cluster) -> int:

@@ -1,0 +1,36 @@
+"""`raybench doctor`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from raybench.cli.options import Json, flag
+
+
+def doctor(
+    *,
+    out: Annotated[str, typer.Option(metavar="OUT", help="Folder of results that is to be tried.")] = "results",
+    local: Annotated[bool, flag("--local", help="Look at a private Ray on this machine.")] = False,
+    address: Annotated[str | None, typer.Option(metavar="HOST:PORT", help="Look at the Ray there.")] = None,
+    strict: Annotated[bool, flag("--strict", help="A warning is as good as an error.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Look whether a cluster is fit for a sweep, and say what to do where it is not."""
+    from raybench.cluster.needs import DRIVER, need
+
+    need(*DRIVER)
+    from dataclasses import asdict
+
+    from raybench.cluster.doctor import diagnose
+    from raybench.report.output import print_parts, print_rows
+    from raybench.report.text import literal
+
+    found = diagnose(out=out, local=local, address=address)
+    if as_json:
+        print_rows([asdict(finding) for finding in found.findings])
+    else:
+        lines = [*(f"ok: {text}" for text in found.healthy), *(str(finding) for finding in found.findings)]
+        print_parts(*(literal(line) for line in lines))
+    raise typer.Exit(found.exit_code(strict=strict))
