@@ -91,7 +91,7 @@ def _asked(config: TrialConfig) -> dict[str, Any]:
         for name in (
             "workload", "seq_len", "vocab_size", "num_workers", "micro_batch", "grad_accum", "global_batch",
             "batch_given", "precision", "phase", "strategy", "compile", "isolation", "seed", "quality", "channels_last",
-            "cudnn_benchmark",
+            "cudnn_benchmark", "timing",
         )
     }  # fmt: skip
     return asked | {
@@ -125,7 +125,8 @@ def _measured(config: TrialConfig, step_ms: float) -> dict[str, Any]:
     return ledger | {
         "outcome": "ok", "valid": True, "invalid_reasons": "", "warnings": "",
         "effective_precision": config.precision, "effective_strategy": config.strategy,
-        "effective_attention": "math", "parameters": PARAMETERS, "warmup_steps": warmup, "measured_steps": steps,
+        "effective_attention": "math", "effective_optimizer": "adamw for_loop", "optimizer_steps": steps,
+        "skipped_optimizer_steps": 0, "parameters": PARAMETERS, "warmup_steps": warmup, "measured_steps": steps,
         "measured_samples": steps * samples, "measured_tokens": tokens and steps * tokens,
         "model_flops_per_step": flops, "loss_finite": True, "measured_s": measured_s,
         "samples_per_s": samples * steps_per_s, "tokens_per_s": tokens and tokens * steps_per_s,

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from raybench.report.columns_list import column_rows
+from raybench.spec.built_in import BUILT_IN
+from raybench.spec.combinations import COMBINATIONS, Applies
 
 README = Path(__file__).parent.parent / "README.md"
 _BLOCK = re.compile(r"(?:<!-- file: (?P<file>\S+) -->\n)?^```(?P<language>\w*)\n(?P<text>.*?)^```$", re.M | re.S)
@@ -89,12 +91,37 @@ def _markdown(header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
     return "".join(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |\n" for line in lines)
 
 
+def combinations_text() -> str:
+    """Strategies, and what each goes with."""
+    known = {name: [each.name for each in BUILT_IN if name in each.strategies] for name in COMBINATIONS}
+    rows = [
+        (
+            f"`{name}`", applies.meaning, ", ".join(known[name]), "1" if applies.one_worker_only else "any",
+            *(_goes_with(applies, field) for field in ("phase", "precision", "compile")),
+            ", ".join(f"`{option}`" for option in sorted(applies.options)),
+        )
+        for name, applies in COMBINATIONS.items()
+    ]  # fmt: skip
+    return _markdown(("strategy", "", "workloads", "workers", "phase", "precision", "compile", "settings"), rows)
+
+
+def _goes_with(applies: Applies, field: str) -> str:
+    possible, every = getattr(applies, field), getattr(Applies, field)
+    if not possible:
+        return "none"
+    return "all" if possible == every else ", ".join(f"`{value}`" for value in possible)
+
+
+def _remade(text: str, name: str, made_text: str) -> str:
+    before, rest = text.split(f"<!-- {name}:begin -->\n")
+    _, after = rest.split(f"<!-- {name}:end -->")
+    return f"{before}<!-- {name}:begin -->\n{made_text}<!-- {name}:end -->{after}"
+
+
 def main() -> None:
     """Write the made parts into the README."""
-    text = README.read_text()
-    before, rest = text.split("<!-- columns:begin -->\n")
-    _, after = rest.split("<!-- columns:end -->")
-    README.write_text(f"{before}<!-- columns:begin -->\n{columns_text()}<!-- columns:end -->{after}")
+    text = _remade(README.read_text(), "columns", columns_text())
+    README.write_text(_remade(text, "combinations", combinations_text()))
 
 
 if __name__ == "__main__":

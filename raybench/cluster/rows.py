@@ -123,8 +123,8 @@ def _asked(config: TrialConfig) -> dict[str, Any]:
         "device_requested": config.device,
         **{name: getattr(config, name) for name in (
             "seq_len", "vocab_size", "num_workers", "micro_batch", "grad_accum", "global_batch", "batch_given",
-            "precision", "phase", "strategy", "compile", "isolation", "seed", "nodes", "packing", "channels_last",
-            "cudnn_benchmark",
+            "precision", "phase", "strategy", "compile", "timing", "isolation", "seed", "nodes", "packing",
+            "channels_last", "cudnn_benchmark",
         )},
     }  # fmt: skip
 
@@ -166,4 +166,5 @@ def _effective(ranks: Sequence[RankResult]) -> dict[str, Any]:
         "effective_strategy": environment.effective_strategy,
         "effective_channels_last": environment.effective_channels_last,
         "effective_cudnn_benchmark": environment.effective_cudnn_benchmark,
+        "effective_optimizer": environment.effective_optimizer,
     }

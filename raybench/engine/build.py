@@ -6,20 +6,23 @@ import functools
 import random
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import nn
+from torch.optim import Optimizer
 
 from raybench.engine.attention import attention_kernels
 from raybench.engine.compiling import compiled
 from raybench.engine.convolutions import channels_last
-from raybench.engine.optimizer import optimizer
+from raybench.engine.optimizer import effective, optimizer
 from raybench.engine.place import Place
 from raybench.engine.precision import autocast, dtype
 from raybench.engine.ranks import Ranks, synchronize
-from raybench.engine.strategy import Wrapped, wrap
+from raybench.engine.strategy import wrap
+from raybench.engine.update import DeepSpeedUpdate, OwnUpdate, Update, clipping
 from raybench.engine.work import NetworkWork, Recipe, SplitWork, Work
 from raybench.sources.base import Batches
 from raybench.sources.records import copy_of_first
@@ -41,6 +44,7 @@ class Built:
     parameters: int | None
     first_batch_s: float | None
     effective_strategy: str
+    effective_optimizer: str | None
     attention: Callable[[], str | None]
     create_s: float | None = None
     retrieve_s: Callable[[], float | None] = lambda: None
@@ -75,6 +79,7 @@ def _build_split(config: TrialConfig, place: Place) -> Built:
         parameters=None,
         first_batch_s=None,
         effective_strategy="split",
+        effective_optimizer=None,
         attention=lambda: None,
         create_s=create_s,
         retrieve_s=work.retrieve_s,
@@ -84,15 +89,16 @@ def _build_split(config: TrialConfig, place: Place) -> Built:
 def _build_network(config: TrialConfig, place: Place, ranks: Ranks) -> Built:
     assert config.phase is not None
     module = _module(config, place.torch_device)
-    wrapped = wrap(module, config.strategy, place, grouped=ranks.grouped)
-    recipe = _recipe(config, module, wrapped, place.torch_device)
+    parameters = sum(parameter.numel() for parameter in module.parameters() if parameter.requires_grad)
+    recipe, ran = _recipe(config, module, place, ranks)
     batches, first, first_batch_s = _open(config, place)
     seed_all(config.seed + place.rank)      # after opening: a DataLoader draws a number of its own
     return Built(
         NetworkWork(recipe, first, batches),
-        parameters=sum(parameter.numel() for parameter in module.parameters() if parameter.requires_grad),
+        parameters=parameters,
         first_batch_s=first_batch_s,
-        effective_strategy=wrapped.effective,
+        effective_strategy=ran.strategy,
+        effective_optimizer=ran.optimizer,
         channels_last=channels_last(module),
         attention=functools.partial(_attention, module, copy_of_first(first), recipe),
     )
@@ -103,23 +109,73 @@ def _module(config: TrialConfig, device: torch.device) -> nn.Module:
     with device:
         module = workload(config.workload).builder()(config)
     assert isinstance(module, nn.Module), f"{config.workload} did not build a module"
+    if config.precision == "bf16_params":
+        module = module.to(dtype(config.precision))
     return module.train(config.phase != "forward")
 
 
-def _recipe(config: TrialConfig, module: nn.Module, wrapped: Wrapped, device: torch.device) -> Recipe:
+@dataclass(frozen=True)
+class _Ran:
+    strategy: str
+    optimizer: str | None
+
+
+def _recipe(config: TrialConfig, module: nn.Module, place: Place, ranks: Ranks) -> tuple[Recipe, _Ran]:
+    """The step's parts, and what of them runs. An optimizer is made of parameters that are where they will stay."""
+    if config.strategy == "deepspeed" and ranks.grouped:
+        return _deepspeed_recipe(config, module, place)
+    device = place.torch_device
+    wrapped = wrap(module, config, place, grouped=ranks.grouped)
+    made = _optimizer(config, module, device, sharded=wrapped.effective == "zero1")
+    scaler = torch.amp.GradScaler(device.type, enabled=config.precision == "fp16")
+    clip = clipping(module.parameters(), config.grad_clip)
+    update = OwnUpdate(module, made, scaler, clip, device)
+    recipe = _with(config, module, device, compiled(wrapped.module, config.compile), wrapped.no_sync, update)
+    return recipe, _Ran(wrapped.effective, _named(config, made))
+
+
+def _deepspeed_recipe(config: TrialConfig, module: nn.Module, place: Place) -> tuple[Recipe, _Ran]:
+    from raybench.engine.deepspeed import engine
+
+    made = _optimizer(config, module, place.torch_device)
+    assert made is not None, "deepspeed is for phase train"
+    whole = engine(module, made, config, place)
+    update = DeepSpeedUpdate(whole)
+    return _with(config, module, place.torch_device, whole, nullcontext, update), _Ran(
+        f"deepspeed stage {whole.zero_optimization_stage()}", _named(config, made)
+    )
+
+
+def _optimizer(
+    config: TrialConfig, module: nn.Module, device: torch.device, *, sharded: bool = False
+) -> Optimizer | None:
+    if config.phase != "train":
+        return None
+    assert config.optimizer is not None
+    return optimizer(config.optimizer, module.parameters(), device, sharded=sharded)
+
+
+def _named(config: TrialConfig, made: Optimizer | None) -> str | None:
+    return effective(config.optimizer, made) if config.optimizer and made else None
+
+
+def _with(
+    config: TrialConfig,
+    module: nn.Module,
+    device: torch.device,
+    call: Callable[[Batch], torch.Tensor],
+    no_sync: Callable[[], AbstractContextManager[None]],
+    update: Update,
+) -> Recipe:
     assert config.phase is not None
     assert config.grad_accum is not None
-    trains = config.phase == "train"
-    assert config.optimizer is not None or not trains
     return Recipe(
-        call=compiled(wrapped.module, config.compile),
+        call=call,
         phase=config.phase,
         grad_accum=config.grad_accum,
         autocast=functools.partial(autocast, config.precision, device.type),
-        no_sync=wrapped.no_sync,
-        scaler=torch.amp.GradScaler(device.type, enabled=config.precision == "fp16"),
-        clear_gradients=functools.partial(module.zero_grad, set_to_none=True),
-        optimizer=optimizer(config.optimizer, module.parameters(), device) if config.optimizer and trains else None,
+        no_sync=no_sync,
+        update=update,
         tokens_in=getattr(module, "tokens_in", None),
     )
 

@@ -24,7 +24,8 @@ def unsupported(config: TrialConfig, device_kind: str, capability: tuple[int, in
         return "tf32 needs a CUDA device"
     if config.backend == "nccl" and device_kind != "cuda":
         return "backend nccl needs a CUDA device"
-    if config.precision in ("tf32", "bf16") and capability is not None and capability < _TENSOR_CORES_OF_AMPERE:
+    ampere = config.precision in ("tf32", "bf16", "bf16_params")
+    if ampere and capability is not None and capability < _TENSOR_CORES_OF_AMPERE:
         found = ".".join(map(str, capability))
         return f"{config.precision} needs compute capability 8.0 (Ampere) or later; this GPU has {found}"
     return None
@@ -34,11 +35,15 @@ def dtype(precision: Precision) -> torch.dtype:
     """The type of operands that are held in that precision; tf32 is a way to compute on fp32 numbers."""
     import torch
 
-    return {"fp32": torch.float32, "tf32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}[precision]
+    lower = {"bf16": torch.bfloat16, "bf16_params": torch.bfloat16, "fp16": torch.float16}
+    return lower.get(precision, torch.float32)
 
 
 def autocast(precision: Precision, device_kind: str) -> AbstractContextManager[None]:
-    """The context of a forward pass: weights stay fp32, products run in bf16 or fp16 where that is asked."""
+    """The context of a forward pass: weights stay fp32, products run in bf16 or fp16 where that is asked.
+
+    Not for `bf16_params`, where the weights themselves are bf16 and everything is computed in what it is held in.
+    """
     import torch
 
     lower = precision in ("bf16", "fp16")
@@ -58,6 +63,6 @@ def effective(precision: Precision, device_kind: str) -> str:
     """What fp32 products ran as, read back from the switch; bf16 and fp16 are what they say."""
     import torch
 
-    if precision in ("bf16", "fp16"):
+    if precision in ("bf16", "fp16", "bf16_params"):
         return precision
     return "tf32" if device_kind == "cuda" and torch.backends.cuda.matmul.allow_tf32 else "fp32"

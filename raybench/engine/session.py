@@ -12,6 +12,7 @@ from contextlib import suppress
 
 import torch
 
+from raybench.engine import deepspeed
 from raybench.engine.alone import wait_until_alone
 from raybench.engine.build import Built, build
 from raybench.engine.compiling import cache_state
@@ -36,7 +37,7 @@ from raybench.engine.telemetry import Telemetry
 from raybench.errors import UnsupportedError
 from raybench.record.rank import RankEnvironment, RankResult, RankSteps
 from raybench.sources.registry import share
-from raybench.spec.config import TrialConfig
+from raybench.spec.config import Timing, TrialConfig
 
 __all__ = ["Place", "Session"]
 
@@ -106,7 +107,7 @@ class Session:
             built.work.close()
 
     def _measure(self, config: TrialConfig, built: Built, build_s: float) -> RankResult:
-        run = functools.partial(self._run_stretch, built)
+        run = functools.partial(self._run_stretch, built, config.timing)
         began = time.perf_counter()
         at_least = fewest_warm_up_steps(config.measure)
         warmup = warm_up(run, config.warmup, self._ranks.maximum, at_least=at_least)
@@ -127,6 +128,8 @@ class Session:
             warmup_steps=len(warmup_ms),
             measured_samples=window.samples,
             measured_tokens=window.tokens,
+            optimizer_steps=window.optimizer_steps,
+            skipped_optimizer_steps=window.skipped_optimizer_steps,
             parameters=built.parameters,
             first_batch_s=built.first_batch_s,
             build_s=build_s,
@@ -140,13 +143,15 @@ class Session:
             retrieve_s=retrieve_s,
         )
 
-    def _run_stretch(self, built: Built, steps: int) -> Stretch:
-        return run_stretch(built.work, steps, self._device, self._ranks, self._telemetry.energy_j)
+    def _run_stretch(self, built: Built, timing: Timing, steps: int) -> Stretch:
+        return run_stretch(built.work, steps, self._device, self._ranks, self._telemetry.energy_j, timing)
 
     def _refuse_unsupported(self, config: TrialConfig) -> None:
         cuda = self._device.type == "cuda"
         capability = torch.cuda.get_device_capability(self._device) if cuda else None
         reason = unsupported(config, self._device.type, capability)
+        if reason is None and config.strategy == "deepspeed":
+            reason = deepspeed.missing()
         if reason is not None:
             raise UnsupportedError(reason)
 
@@ -165,6 +170,7 @@ class Session:
             effective_attention=built.attention(),
             effective_channels_last=built.channels_last,
             effective_cudnn_benchmark=cudnn_benchmark(self._device),
+            effective_optimizer=built.effective_optimizer,
             torch_version=str(torch.__version__),
             cuda_version=torch.version.cuda,
             driver_version=self._nvml.driver_version(),

@@ -13,6 +13,7 @@ import torch
 from raybench.engine.ranks import Ranks, synchronize
 from raybench.engine.timeline import intervals_ms, timeline
 from raybench.engine.work import Work
+from raybench.spec.config import Timing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +32,8 @@ class Stretch:
     loss: tuple[float | None, ...]
     samples: int
     tokens: int | None
+    optimizer_steps: int | None
+    skipped_optimizer_steps: int | None
     energy_j: float | None
 
     @property
@@ -40,17 +43,23 @@ class Stretch:
 
 
 def run_stretch(
-    work: Work, steps: int, device: torch.device, ranks: Ranks, energy: Callable[[], float | None]
+    work: Work,
+    steps: int,
+    device: torch.device,
+    ranks: Ranks,
+    energy: Callable[[], float | None],
+    timing: Timing = "events",
 ) -> Stretch:
     """Run `steps` steps on all ranks at once. `energy` reads the device's joules so far.
 
-    Between the clock readings there is nothing but work: everything is made before, and read after.
+    Between the clock readings there is nothing but work: everything is made before, and read after. `timing: sync`
+    waits for the device after each step; `none` waits for it nowhere, and so times the host's launching alone.
     """
     marks = timeline(device, steps)
     losses = torch.zeros(steps, device=device)
     slots = losses.unbind() if work.has_loss else (None,) * steps
     waited_ns = [work.wait_ns] * (steps + 1)
-    samples, tokens = work.samples, work.tokens
+    samples, tokens, updates = work.samples, work.tokens, work.updates()
     with _no_collection():
         ranks.barrier()                 # energy is read when the slowest rank is ready, then all set off together
         energy_before = energy()
@@ -60,22 +69,32 @@ def run_stretch(
         for step in range(steps):
             work.step(slots[step])
             waited_ns[step + 1] = work.wait_ns
+            if timing == "sync":
+                synchronize(device)
             marks.mark(step + 1)
-        synchronize(device)
+        if timing != "none":
+            synchronize(device)
         closed_ns = time.perf_counter_ns()
+        synchronize(device)
         energy_after = energy()
         ranks.barrier()
     return Stretch(
         opened_ns=marks.host_ns()[0],
         closed_ns=closed_ns,
-        step_ms=tuple(marks.step_ms()),
+        step_ms=tuple(intervals_ms(marks.host_ns()) if timing == "none" else marks.step_ms()),
         host_step_ms=tuple(intervals_ms(marks.host_ns())),
         data_wait_ms=tuple(intervals_ms(waited_ns)),
         loss=tuple(losses.tolist()) if work.has_loss else (None,) * steps,
         samples=work.samples - samples,
         tokens=None if work.tokens is None or tokens is None else work.tokens - tokens,
+        **_updates(updates, work.updates()),
         energy_j=None if energy_before is None or energy_after is None else energy_after - energy_before,
     )
+
+
+def _updates(before: tuple[int, int] | None, after: tuple[int, int] | None) -> dict[str, int | None]:
+    made, skipped = (None, None) if before is None or after is None else (after[0] - before[0], after[1] - before[1])
+    return {"optimizer_steps": made, "skipped_optimizer_steps": skipped}
 
 
 @contextmanager

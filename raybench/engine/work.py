@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import torch
-from torch.optim import Optimizer
 
+from raybench.engine.update import Update
 from raybench.sources.base import Batches
 from raybench.sources.records import samples_in
 from raybench.spec.config import Phase
@@ -31,6 +31,10 @@ class Work(Protocol):
 
     def step(self, loss: torch.Tensor | None) -> None:
         """Compute one step; add its loss to `loss`, a scalar on the device, without waiting for it."""
+        ...
+
+    def updates(self) -> tuple[int, int] | None:
+        """Optimizer steps made and skipped so far; None without an optimizer. Waits for the device."""
         ...
 
     def close(self) -> None:
@@ -69,6 +73,9 @@ class SplitWork:
         host.copy_(self._result)
         return time.perf_counter() - began
 
+    def updates(self) -> None:
+        return None
+
     def close(self) -> None:
         self._call = self._result = None
 
@@ -82,9 +89,7 @@ class Recipe:
     grad_accum: int
     autocast: Callable[[], AbstractContextManager[None]]
     no_sync: Callable[[], AbstractContextManager[None]]
-    scaler: torch.amp.GradScaler
-    clear_gradients: Callable[[], None]
-    optimizer: Optimizer | None                               # None unless the phase is `train`
+    update: Update
     tokens_in: Callable[[Batch], int] | None
 
 
@@ -110,13 +115,15 @@ class NetworkWork:
                 for _ in range(recipe.grad_accum):
                     self._forward(recipe, loss)
             return
-        recipe.clear_gradients()
+        recipe.update.clear()
         for micro in range(1, recipe.grad_accum + 1):
             with nullcontext() if micro == recipe.grad_accum else recipe.no_sync():
-                recipe.scaler.scale(self._forward(recipe, loss)).backward()  # type: ignore[no-untyped-call]
-        if recipe.optimizer is not None:
-            recipe.scaler.step(recipe.optimizer)
-            recipe.scaler.update()
+                recipe.update.backward(self._forward(recipe, loss))
+        recipe.update.step()
+
+    def updates(self) -> tuple[int, int] | None:
+        assert self._recipe is not None, "closed"
+        return self._recipe.update.counts() if self._recipe.phase == "train" else None
 
     def close(self) -> None:
         self._recipe = None

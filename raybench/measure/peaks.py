@@ -32,9 +32,12 @@ def chip(gpu_model: str | None) -> Chip | None:
 
 
 def peak_flops(gpu_model: str | None, precision: str) -> float | None:
-    """Dense peak in FLOP/s of the precision that ran; None when the chip or its precision is not known."""
+    """Dense peak in FLOP/s of the precision that ran; None when the chip or its precision is not known.
+
+    `bf16_params` says where numbers are kept; the arithmetic is that of bf16.
+    """
     found = chip(gpu_model)
-    tflops = None if found is None else found.tflops.get(precision)
+    tflops = None if found is None else found.tflops.get(precision.removesuffix("_params"))
     return None if tflops is None else tflops * 1e12
 
 

@@ -24,6 +24,8 @@ class Counted:
     model_flops_per_step: float | None
     model_flops_causal_per_step: float | None
     loss_finite: bool | None
+    optimizer_steps: int | None
+    skipped_optimizer_steps: int | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +79,8 @@ def counted(counts: Counts, ranks: Sequence[RankResult]) -> Counted:
         model_flops_per_step=counts.model_flops_per_step,
         model_flops_causal_per_step=counts.model_flops_causal_per_step,
         loss_finite=all(math.isfinite(loss) for loss in losses) if losses else None,
+        optimizer_steps=last.optimizer_steps,
+        skipped_optimizer_steps=last.skipped_optimizer_steps,
     )
 
 

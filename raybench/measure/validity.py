@@ -74,7 +74,17 @@ def _work_mismatch(evidence: Evidence) -> bool:
     counts, found = evidence.counts, evidence.counted
     planned = counts.samples_per_step * found.measured_steps
     planned_tokens = None if counts.tokens_per_step is None else counts.tokens_per_step * found.measured_steps
-    return (planned, planned_tokens) != (found.measured_samples, found.measured_tokens)
+    updates = found.measured_steps if found.optimizer_steps is None else _updates(found)
+    counted = (found.measured_samples, found.measured_tokens, updates)
+    return (planned, planned_tokens, found.measured_steps) != counted
+
+
+def _updates(found: Counted) -> int:
+    return (found.optimizer_steps or 0) + (found.skipped_optimizer_steps or 0)
+
+
+def _skipped_steps(evidence: Evidence) -> bool:
+    return bool(evidence.counted.skipped_optimizer_steps)
 
 
 def _parameter_mismatch(evidence: Evidence) -> bool:
@@ -158,7 +168,7 @@ INVALID: tuple[Rule, ...] = (
         "A loss was NaN or infinite.",
         lambda evidence: evidence.counted.loss_finite is False,
     ),
-    Rule("work_mismatch", "Samples or tokens counted are not what the steps hold.", _work_mismatch),
+    Rule("work_mismatch", "Samples, tokens or optimizer steps counted are not what the steps hold.", _work_mismatch),
     Rule(
         "parameter_mismatch",
         "The model built has other parameters than planned.",
@@ -184,6 +194,7 @@ WARNINGS: tuple[Rule, ...] = (
     Rule("short_window", f"Fewer than {FEW_STEPS} measured steps, under {SHORT_S:.0f} s.", _short_window),
     Rule("straggler", "The slowest rank takes over 10 % more than the middle one.", _straggler),
     Rule("clocks_differ", f"Device and host clocks differ by more than {100 * CLOCKS_DIFFER:.0f} %.", _clocks_differ),
+    Rule("skipped_steps", "Gradients overflowed in fp16, and those optimizer steps changed nothing.", _skipped_steps),
     Rule("small_share", "A rank's share of the work is too small to fill its GPU.", _small_share),
 )
 OF_THE_RUN: Mapping[str, str] = MappingProxyType({

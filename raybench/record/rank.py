@@ -34,6 +34,7 @@ class RankEnvironment:
     effective_attention: str | None
     effective_channels_last: bool | None  # None without convolutions
     effective_cudnn_benchmark: bool | None  # None where there is no cuDNN
+    effective_optimizer: str | None
     torch_version: str
     cuda_version: str | None
     driver_version: str | None
@@ -74,6 +75,8 @@ class RankResult:
     warmup_steps: int
     measured_samples: int
     measured_tokens: int | None
+    optimizer_steps: int | None
+    skipped_optimizer_steps: int | None
     parameters: int | None
     first_batch_s: float | None
     build_s: float

@@ -74,9 +74,9 @@ class Trial:
     grad_accum: int | None = column("micro steps in a step", null=_ASKED)
     global_batch: int | None = column("samples in a step over all ranks", null=_ASKED)
     batch_given: str | None = column("which batch numbers were given, joined by +", null=_ASKED)
-    precision: str = column("precision asked for: fp32, tf32, bf16 or fp16")
+    precision: str = column("precision asked for: fp32, tf32, bf16, fp16 or bf16_params")
     phase: str | None = column("forward, forward_backward or train", null=_ASKED)
-    strategy: str = column("how ranks share the work: none, ddp or split")
+    strategy: str = column("how ranks share the work: none, ddp, fsdp, zero1, deepspeed or split")
     compile: str = column("torch.compile mode, or off")
     attention: str | None = column("attention kernel asked for", null="not measured yet")
     optimizer: str | None = column("optimizer's name", null=_ASKED)
@@ -84,7 +84,7 @@ class Trial:
     data_cache: str | None = column("cold, warm or as_is", null="not measured yet")
     loader_workers: int | None = column("data-loading processes of each rank", null=_ASKED)
     isolation: str = column("how long worker processes live: repeat, warm or fresh")
-    timing: str | None = column("how steps are timed", null="not measured yet")
+    timing: str | None = column("how steps are timed: events, sync or none", null="in rows of raybench 0.1.0")
     device_requested: str = column("device asked for: auto, cuda or cpu")
     seed: int = column("seed of weights, data and dropout")
     # ran
@@ -239,3 +239,14 @@ class Trial:
         "convolutions had the channel fastest", null="unless ok, or no convolutions"
     )
     effective_cudnn_benchmark: bool | None = column("cuDNN's benchmark switch was on", null="unless ok on a GPU")
+    # optimizer
+    effective_optimizer: str | None = column(
+        "optimizer and implementation that ran: fused, foreach or for_loop", null="unless ok and phase train"
+    )
+    optimizer_steps: int | None = column(
+        "optimizer steps made in the window, counted", over_ranks="same", null="unless ok and phase train"
+    )
+    skipped_optimizer_steps: int | None = column(
+        "optimizer steps skipped because gradients overflowed in fp16", over_ranks="same",
+        null="unless ok and phase train",
+    )

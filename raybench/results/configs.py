@@ -23,7 +23,7 @@ NOT_WORK: Final = NOT_KEYED | NOT_IN_WORK_KEY
 """Settings in which equal work may differ."""
 _SAID: Final = frozenset({
     "workload", "model_name", "seq_len", "micro_batch", "grad_accum", "global_batch", "precision", "phase", "compile",
-    "source.name", "num_workers",
+    "zero_stage", "source.name", "num_workers",
 })  # fmt: skip
 """What a label says already."""
 _SHAPES: Final[Mapping[str, type[Frozen]]] = {family.name: family.shape for family in BUILT_IN}
@@ -89,7 +89,8 @@ def config_label(config: Mapping[str, Any], without: frozenset[str] = frozenset(
         "compile": compiled != "off" and f"compile={compiled}",
         "channels_last": config.get("channels_last") is False and "channels_last=false",
         "cudnn_benchmark": config.get("cudnn_benchmark") is False and "cudnn_benchmark=false",
-        "strategy": config.get("strategy") if config.get("strategy") == "none" else None,
+        "strategy": config.get("strategy") if config.get("strategy") not in ("ddp", "split") else None,
+        "zero_stage": config.get("zero_stage") is not None and f"stage{config['zero_stage']}",
         "source": value_at(config, "source.name"),
         "num_workers": f"×{config.get('num_workers')}",
     }

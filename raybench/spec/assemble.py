@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from raybench.spec.batch import batch_of
+from raybench.spec.combinations import own_settings, refusals
 from raybench.spec.config import Extent, TrialConfig
 from raybench.spec.criteria import WRITTEN_MODEL, Criterion
 from raybench.spec.document import BAD
@@ -103,14 +104,13 @@ class Assembler:
         else:
             fields |= {"model": None, "model_name": None, WRITTEN_MODEL: None}
         fields |= {"workload": family.name, "timeout_s": settings["timeout"].value, "batch_given": None}
-        fields |= self._constant
+        fields |= self._constant | own_settings(fields)
         if "micro_batch" in family.settings and not _any_bad(settings, *_BATCH, "num_workers"):
             found += self._add_batch(family, fields, settings)
         for name in ("warmup", "measure"):
             found += self._add_extent(name, family, fields, settings)
-        if fields["strategy"] == "none" and fields["num_workers"] is not BAD and fields["num_workers"] > 1:
-            what = f"strategy none runs on one worker, not {fields['num_workers']}"
-            found.append(blame([settings["num_workers"], settings["strategy"], workload], what))
+        for name, what in refusals(fields):
+            found.append(blame([settings[name], settings["strategy"], workload], what))
         found += _placement_mistakes(fields, settings, workload)
         return fields, found
 

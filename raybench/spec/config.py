@@ -11,9 +11,11 @@ from pydantic import Field, SerializeAsAny, model_validator
 from raybench.spec.presets import CUSTOM, changed_from_preset
 from raybench.spec.shapes import Count, Frozen
 
-Precision = Literal["fp32", "tf32", "bf16", "fp16"]
+Precision = Literal["fp32", "tf32", "bf16", "fp16", "bf16_params"]
 Phase = Literal["forward", "forward_backward", "train"]
-Strategy = Literal["none", "ddp", "split"]
+Strategy = Literal["none", "ddp", "split", "fsdp", "zero1", "deepspeed"]
+Implementation = Literal["auto", "fused", "foreach", "for_loop"]
+Timing = Literal["events", "sync", "none"]
 CompileMode = Literal["off", "default", "reduce-overhead", "max-autotune"]
 Device = Literal["auto", "cuda", "cpu"]
 Backend = Literal["auto", "nccl", "gloo"]
@@ -32,6 +34,11 @@ ADDED_SINCE_RB1: dict[str, tuple[Any, ...]] = {
     "packing": ("pack",),
     "channels_last": (None, True),
     "cudnn_benchmark": (None, True),
+    "optimizer.implementation": ("auto",),
+    "grad_clip": (None,),
+    "bucket_mb": (None,),
+    "zero_stage": (None,),
+    "timing": ("events",),
 }
 """Fields added after `rb1` with the values under which they are left out of the key, so that old keys stay.
 
@@ -46,6 +53,7 @@ class Optimizer(Frozen):
     lr: Annotated[float, Field(gt=0.0)] = 1e-4
     weight_decay: Annotated[float, Field(ge=0.0)] = 0.01
     momentum: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0
+    implementation: Implementation = "auto"      # auto: fused on CUDA, for_loop on CPU
 
     @model_validator(mode="after")
     def _momentum_is_sgd(self) -> Optimizer:
@@ -112,6 +120,10 @@ class TrialConfig(Frozen):
     packing: Packing = "pack"
     channels_last: bool | None = None        # images and convolutions with the channel as the fastest dimension
     cudnn_benchmark: bool | None = None      # cuDNN times its convolution algorithms and keeps the fastest
+    grad_clip: Annotated[float, Field(gt=0.0)] | None = None     # largest norm of all gradients; None: as they are
+    bucket_mb: Annotated[float, Field(gt=0.0)] | None = None     # None: torch's own, 25 MB and 1 MB for the first
+    zero_stage: Annotated[int, Field(ge=0, le=3)] | None = None  # None: the strategy has no stages
+    timing: Timing = "events"
 
     @property
     def world_size(self) -> int:
@@ -156,7 +168,8 @@ class TrialConfig(Frozen):
             self.compile != "off" and f"compile={self.compile}",
             self.channels_last is False and "channels_last=false",
             self.cudnn_benchmark is False and "cudnn_benchmark=false",
-            self.strategy if self.strategy == "none" else None,
+            self.strategy if self.strategy not in ("ddp", "split") else None,
+            self.zero_stage is not None and f"stage{self.zero_stage}",
             self.source and self.source.name,
             f"×{self.num_workers}",
             self._placement_label(),

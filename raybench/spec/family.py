@@ -17,8 +17,10 @@ SPECIFIC = (
     "channels_last", "cudnn_benchmark",
 )  # fmt: skip
 """Settings that only some workloads have. The others (precision, strategy, seed, ...) belong to all."""
-NETWORK_STRATEGIES = ("ddp", "none")
-"""How the ranks of a network with gradients may share the work, the default first."""
+NETWORK = ("grad_clip", "bucket_mb", "zero_stage")
+"""Settings of everything that has a `phase`: of networks with gradients."""
+NETWORK_STRATEGIES = ("ddp", "none", "fsdp", "zero1", "deepspeed")
+"""How the ranks of a network with gradients may share the work, the default first; `combinations` says with what."""
 
 
 def _no_defaults(shape: Frozen) -> Mapping[str, Any]:
@@ -71,3 +73,7 @@ class Family:
     def named(self, model: str) -> Frozen | None:
         """The shape that a model's name stands for; None where there is none."""
         return self.presets.get(model) or self.other_model(model)
+
+    def has(self, setting: str) -> bool:
+        """Whether the workload has a setting that not all have."""
+        return setting in self.settings or (setting in NETWORK and "phase" in self.settings)

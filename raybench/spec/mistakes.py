@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
@@ -100,6 +100,11 @@ def instead(wrong: str, known: Iterable[str]) -> str:
     if words := meant(wrong, known):
         return f"; did you mean {quoted(words)}?"
     return f"; known: {', '.join(known)}" if 0 < len(known) <= 12 else ""
+
+
+def either(words: Sequence[str]) -> str:
+    """`a`, `a or b`, `a, b or c`."""
+    return " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
 
 def shown(value: Any) -> str:

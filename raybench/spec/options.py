@@ -16,9 +16,9 @@ KNOWN_OPTIONS: Mapping[str, Mapping[str, frozenset[str]]] = MappingProxyType({
         "shards": frozenset({"num_samples", "num_shards", "data_dir", "loader_workers"}),
     }),
     "optimizer": MappingProxyType({
-        "adamw": frozenset({"lr", "weight_decay"}),
-        "adam": frozenset({"lr", "weight_decay"}),
-        "sgd": frozenset({"lr", "weight_decay", "momentum"}),
+        "adamw": frozenset({"lr", "weight_decay", "implementation"}),
+        "adam": frozenset({"lr", "weight_decay", "implementation"}),
+        "sgd": frozenset({"lr", "weight_decay", "momentum", "implementation"}),
     }),
 })
 """By setting and name. What a name does not know is dropped where the name changes, and refused where it cannot."""

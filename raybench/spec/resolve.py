@@ -11,8 +11,8 @@ from pydantic import ValidationError
 
 from raybench.spec.config import TrialConfig
 from raybench.spec.document import BAD
-from raybench.spec.family import SPECIFIC, Family
-from raybench.spec.mistakes import Mistake, instead, shown
+from raybench.spec.family import NETWORK, SPECIFIC, Family
+from raybench.spec.mistakes import Mistake, either, instead, shown
 from raybench.spec.options import DEFAULT_OPTIONS, KNOWN_OPTIONS
 from raybench.spec.plain_words import problems
 from raybench.spec.presets import CUSTOM
@@ -98,7 +98,7 @@ class Dropped:
 def resolve(family: Family, said: Speakers, dropped: Dropped) -> Resolved:
     """The value of one setting for a workload."""
     name, last = said.name, said.last
-    if name in SPECIFIC and name not in family.settings:
+    if name in (*SPECIFIC, *NETWORK) and not family.has(name):
         found = tuple(at_key(given, f"{family.name} has no {name}") for given in said.all)
         return Resolved(None, last, found)
     if any(given.value is BAD for given in said.all):
@@ -125,7 +125,7 @@ def _strategy(family: Family, last: Given | None) -> Resolved:
         return Resolved(family.strategies[0])
     if last.value in family.strategies:
         return Resolved(last.value, last)
-    what = f"{family.name} runs under {' or '.join(family.strategies)}, not {last.value}"
+    what = f"{family.name} runs under {either(family.strategies)}, not {last.value}"
     return Resolved(last.value, last, (_mistake(last, what),))
 
 

@@ -57,6 +57,8 @@ def _setting(setting: Setting) -> dict[str, Any]:
         forms[0]["examples"] = [preset for family in BUILT_IN for preset in family.presets]
     if setting.name == "num_workers":
         forms.append({"const": AUTO})
+    if setting.nullable:
+        forms.append({"type": "null"})
     if setting.takes_mapping:
         forms.append(_mapping_of(setting))
     return ({"anyOf": forms} if len(forms) > 1 else forms[0]) | {"description": setting.help}

@@ -53,7 +53,8 @@ def field_type(model: type[BaseModel], name: str) -> Any:
 class Setting:
     """One key of `base`. A plain value is of type `scalar`; a mapping, where allowed, has the fields of `parts`.
 
-    `bare` is the part that a plain value stands for; `shape` marks `model`, whose parts depend on the workload.
+    `bare` is the part that a plain value stands for; `shape` marks `model`, whose parts depend on the workload;
+    `nullable` lets an axis hold null, for the default that no number stands for.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Setting:
     bare: str | None = None
     one_part: bool = False
     shape: bool = False
+    nullable: bool = False
 
     @cached_property
     def adapter(self) -> TypeAdapter[Any]:
@@ -80,9 +82,9 @@ def strict(hint: Any) -> TypeAdapter[Any]:
     return TypeAdapter(hint, config=ConfigDict(strict=True, allow_inf_nan=False))
 
 
-def _same(name: str, help_: str) -> Setting:
+def _same(name: str, help_: str, *, nullable: bool = False) -> Setting:
     """A setting that goes into the field of the same name as it stands."""
-    return Setting(name, help_, field_type(TrialConfig, name))
+    return Setting(name, help_, field_type(TrialConfig, name), nullable=nullable)
 
 
 SETTINGS: Mapping[str, Setting] = types.MappingProxyType({setting.name: setting for setting in (
@@ -100,6 +102,9 @@ SETTINGS: Mapping[str, Setting] = types.MappingProxyType({setting.name: setting 
     _same("channels_last", "store images and convolutions with the channel as the fastest dimension"),
     _same("cudnn_benchmark", "let cuDNN time its convolution algorithms and keep the fastest"),
     Setting("optimizer", "the optimizer's name, or a mapping", field_type(Optimizer, "name"), Optimizer, "name"),
+    _same("grad_clip", "norm to which larger gradients are scaled down; null: none", nullable=True),
+    _same("bucket_mb", "MB of gradients that ddp and zero1 reduce at a time; null: torch's own", nullable=True),
+    _same("zero_stage", "what deepspeed shards: 1 optimizer state, 2 gradients too, 3 parameters too, 0 nothing"),
     Setting("source", "where batches come from: a name, or a mapping", field_type(Source, "name"), Source, "name"),
     Setting("num_workers", "Ray Train workers, one a GPU; auto: 1, 2, 4, ... and all of the cluster", Count),
     _same("device", "what to run on; auto: cuda where the cluster has a GPU"),
@@ -107,6 +112,7 @@ SETTINGS: Mapping[str, Setting] = types.MappingProxyType({setting.name: setting 
     Setting("warmup", "steps recorded but left out", field_type(Warmup, "steps"), Warmup, "steps", one_part=True),
     Setting("measure", "steps that count", field_type(Measure, "steps"), Measure, "steps", one_part=True),
     _same("seed", "seed of weights, data and dropout"),
+    _same("timing", "events; sync: wait for the device after each step; none: never wait, which claims too much"),
     Setting("timeout", "seconds a trial may take", field_type(TrialConfig, "timeout_s")),
     _same("cpus_per_worker", "CPU cores reserved for a worker"),
     _same("nodes", "nodes that the workers are placed on, each with at least one"),
@@ -194,6 +200,8 @@ def read_setting(key: str, node: Node, mistakes: Mistakes, *, swept: bool = Fals
         return _read_part(setting, part, node, mistakes, swept)
     if node.is_mapping and setting.takes_mapping:
         return Given(_read_parts(setting, node, mistakes, swept), node, swept)
+    if setting.nullable and node.value is None:
+        return Given(None, node, swept)
     if setting.name == "num_workers" and node.value == AUTO:
         return Given(AUTO, node, swept)
     if node.is_list and not swept and not node.path.startswith("exclude"):

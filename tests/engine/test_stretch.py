@@ -36,6 +36,9 @@ class FakeWork:
         self.tokens += 15
         self.wait_ns += 2 * MS
 
+    def updates(self) -> tuple[int, int]:
+        return self.steps, 2 * self.steps
+
     def close(self) -> None:
         """Nothing was opened."""
 
@@ -70,6 +73,8 @@ def test_fifty_steps_of_ten_milliseconds(pass_time: Callable[[int], None]) -> No
         loss=tuple(float(step) for step in range(50)),
         samples=150,
         tokens=750,
+        optimizer_steps=50,
+        skipped_optimizer_steps=100,
         energy_j=60.0,
     )
     assert stretch.seconds == 0.5

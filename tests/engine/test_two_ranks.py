@@ -17,7 +17,7 @@ from raybench.engine.place import Place
 from raybench.engine.session import Session
 from raybench.engine.strategy import Wrapped, wrap
 from raybench.record.rank import RankResult
-from raybench.spec.config import Extent, Strategy, TrialConfig
+from raybench.spec.config import Extent, TrialConfig
 from raybench.spec.families.collective import NUMBER_BYTES
 from raybench.spec.models.collective import CollectiveShape, Op
 from raybench.spec.models.elementwise import ElementwiseShape
@@ -29,9 +29,9 @@ SYNCHRONISATIONS: list[int] = []
 NO_DROPOUT = encdec().model.model_copy(update={"dropout": 0.0})
 
 
-def counting_wrap(module: torch.nn.Module, strategy: Strategy, place: Place, *, grouped: bool) -> Wrapped:
+def counting_wrap(module: torch.nn.Module, config: TrialConfig, place: Place, *, grouped: bool) -> Wrapped:
     """`wrap`, and a hook that DDP calls for each bucket of gradients it reduces; tiny models have one bucket."""
-    wrapped = wrap(module, strategy, place, grouped=grouped)
+    wrapped = wrap(module, config, place, grouped=grouped)
 
     def hook(state: object, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
         SYNCHRONISATIONS.append(1)

@@ -49,6 +49,8 @@ def test_whole_answer_on_two_gpus() -> None:
         model_flops_per_step=4e9,
         model_flops_causal_per_step=3e9,
         loss_finite=True,
+        optimizer_steps=20,
+        skipped_optimizer_steps=0,
         measured_s=2.0,
         samples_per_s=80.0,  # 160 / 2
         tokens_per_s=240.0,

@@ -64,9 +64,9 @@ def test_all_mistakes_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     ("measure: {}", "s.yaml:2:35 base.measure: give exactly one of steps, seconds, samples, tokens, epochs"),
     ("optimizer: {name: adam, momentum: 0.9}", "s.yaml:2:60 base.optimizer.momentum: optimizer adam has no momentum"),
     ("source: {name: generate, data_dir: x}", "s.yaml:2:61 base.source.data_dir: source generate has no data_dir"),
-    ("strategy: split", "s.yaml:2:36 base.strategy: encdec runs under ddp or none, not split"),
+    ("strategy: split", "s.yaml:2:36 base.strategy: encdec runs under ddp, none, fsdp, zero1 or deepspeed, not split"),
     ("num_samples: 5", 's.yaml:2:26 base.num_samples: unknown key; did you mean "source.num_samples"?'),
-    ("precision: no", 's.yaml:2:37 base.precision: must be one of fp32, tf32, bf16, fp16, not "no"'),
+    ("precision: no", 's.yaml:2:37 base.precision: must be one of fp32, tf32, bf16, fp16, bf16_params, not "no"'),
     ("phase: training",
      's.yaml:2:33 base.phase: must be one of forward, forward_backward, train, not "training"; did you mean "train"?'),
     ("batch_size: 8", 's.yaml:2:26 base.batch_size: unknown key; did you mean "micro_batch" (per worker) or'

@@ -122,6 +122,29 @@ def test_memory_follows_the_optimizer(changes: dict[str, Any], copies: int) -> N
     assert counts(config(**changes)).memory_bytes == copies * 4 * 550 + 3456 + 480
 
 
+@pytest.mark.parametrize(
+    ("changes", "state"),
+    [
+        ({"strategy": "ddp", "num_workers": 2}, 4 * 5 * 550),
+        ({"strategy": "zero1", "num_workers": 2}, 4 * (3 * 550 + 2 * 275)),
+        ({"strategy": "fsdp", "num_workers": 2}, 4 * 4 * 275),
+        ({"strategy": "fsdp", "num_workers": 4}, 4 * 4 * 138),
+        ({"strategy": "deepspeed", "zero_stage": 0, "num_workers": 2}, 4 * 4 * 550),
+        ({"strategy": "deepspeed", "zero_stage": 2, "num_workers": 2}, 4 * (550 + 3 * 275)),
+        ({"strategy": "deepspeed", "zero_stage": 3, "num_workers": 2}, 4 * 4 * 275),
+    ],
+)
+def test_memory_follows_the_strategy(changes: dict[str, Any], state: int) -> None:
+    """Parameter, gradient, bucket (ddp, zero1) and two moments of 550 parameters; what is sharded counts by its share,
+    550 / 2 = 275 or 550 / 4 = 137.5, so 138."""
+    assert counts(config(**changes)).memory_bytes == state + 3456 + 480
+
+
+def test_memory_of_bf16_parameters() -> None:
+    """All five copies in 2 bytes, and activations in half: 5 x 2 x 550 + 3456 / 2; the loss stays in fp32."""
+    assert counts(config(precision="bf16_params")).memory_bytes == 5500 + 1728 + 480
+
+
 def test_memory_of_a_forward_pass() -> None:
     """Parameters, the widest layer 4 x 6 x (68 + 16) = 2016, and two copies of the logits 320."""
     assert counts(config(phase="forward")).memory_bytes == 4 * 550 + 2016 + 320

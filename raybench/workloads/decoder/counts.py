@@ -74,7 +74,7 @@ def memory_bytes(config: TrialConfig) -> int:
     assert config.phase is not None
     tokens = config.micro_batch * seq_len
     layers = 1 if config.phase == "forward" else shape.num_layers      # without gradients one layer lives at a time
-    state = state_bytes(parameters(shape, vocab_size), config.phase, config.strategy, config.optimizer)
+    state = state_bytes(parameters(shape, vocab_size), config)
     return state + tokens * (layers * _layer_bytes(config, shape) + _logit_bytes(config, vocab_size))
 
 

@@ -87,7 +87,7 @@ def memory_bytes(config: TrialConfig) -> int:
         per_token = 17 * d + 2 * f
     activations = OPERAND_BYTES[config.precision] * config.micro_batch * seq_len * per_token
     logits = (2 if config.phase == "forward" else 3) * 4 * config.micro_batch * (seq_len - 1) * vocab_size
-    state = state_bytes(parameters(shape, seq_len, vocab_size), config.phase, config.strategy, config.optimizer)
+    state = state_bytes(parameters(shape, seq_len, vocab_size), config)
     return state + activations + logits
 
 

@@ -42,6 +42,11 @@ class EncoderDecoder(nn.Module):
         """Target tokens that a batch trains on: teacher forcing leaves one less than the sequence holds."""
         return batch.shape[0] * (batch.shape[2] - 1)
 
+    @property
+    def blocks(self) -> list[nn.Module]:
+        """The layers of both stacks: what FSDP gathers at a time."""
+        return [*self.transformer.encoder.layers, *self.transformer.decoder.layers]
+
     def _embed(self, tokens: torch.Tensor) -> torch.Tensor:
         embedded = self.tokens(tokens) + self.positions[: tokens.shape[1]]                 # (B, T, d)
         return cast(torch.Tensor, embedded)

@@ -110,7 +110,7 @@ def memory_bytes(config: TrialConfig) -> int:
     outputs = [2 * each.outputs for each in convolutions(shape)]
     kept = max(outputs) if config.phase == "forward" else sum(outputs)
     image = (1 + 4) * _COLOURS * shape.image_size**2
-    state = state_bytes(parameters(shape), config.phase, config.strategy, config.optimizer)
+    state = state_bytes(parameters(shape), config)
     return state + config.micro_batch * (OPERAND_BYTES[config.precision] * kept + image)
 
 

@@ -89,7 +89,8 @@ class ImageClassifier(nn.Module):
 
     def forward(self, batch: Images) -> torch.Tensor:
         """Mean cross-entropy of the labels."""
-        logits = self.network(self.pixels(batch.images))
+        held_in = next(self.network.parameters()).dtype      # other than fp32 with parameters in bf16
+        logits = self.network(self.pixels(batch.images).to(held_in))
         return F.cross_entropy(logits, batch.labels)
 
     def pixels(self, images: torch.Tensor) -> torch.Tensor:
