@@ -39,7 +39,7 @@ THIRD_PARTY = {
     "measure": {"numpy", "scipy"},
     "workloads": set(),
     "sources": {"torch", "numpy", "pyarrow"},
-    "engine": {"torch", "numpy", "pynvml", "psutil"},
+    "engine": {"torch", "numpy", "pynvml", "psutil", "deepspeed"},
     "results": {"pyarrow", "pandas"},
     "cluster": {"ray", "psutil"},
     "judge": {"pandas", "numpy", "scipy"},

@@ -32,9 +32,9 @@ class Stretch:
     loss: tuple[float | None, ...]
     samples: int
     tokens: int | None
-    optimizer_steps: int | None
-    skipped_optimizer_steps: int | None
     energy_j: float | None
+    optimizer_steps: int | None = None
+    skipped_optimizer_steps: int | None = None
 
     @property
     def seconds(self) -> float:

@@ -168,7 +168,7 @@ INVALID: tuple[Rule, ...] = (
         "A loss was NaN or infinite.",
         lambda evidence: evidence.counted.loss_finite is False,
     ),
-    Rule("work_mismatch", "Samples, tokens or optimizer steps counted are not what the steps hold.", _work_mismatch),
+    Rule("work_mismatch", "Samples, tokens or updates counted are not what steps hold.", _work_mismatch),
     Rule(
         "parameter_mismatch",
         "The model built has other parameters than planned.",
@@ -194,7 +194,7 @@ WARNINGS: tuple[Rule, ...] = (
     Rule("short_window", f"Fewer than {FEW_STEPS} measured steps, under {SHORT_S:.0f} s.", _short_window),
     Rule("straggler", "The slowest rank takes over 10 % more than the middle one.", _straggler),
     Rule("clocks_differ", f"Device and host clocks differ by more than {100 * CLOCKS_DIFFER:.0f} %.", _clocks_differ),
-    Rule("skipped_steps", "Gradients overflowed in fp16, and those optimizer steps changed nothing.", _skipped_steps),
+    Rule("skipped_steps", "Gradients overflowed in fp16: updates were skipped.", _skipped_steps),
     Rule("small_share", "A rank's share of the work is too small to fill its GPU.", _small_share),
 )
 OF_THE_RUN: Mapping[str, str] = MappingProxyType({

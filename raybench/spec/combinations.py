@@ -88,7 +88,7 @@ def refusals(fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "num_workers", f"{told} runs on one worker, not {workers}"
     for name in ("phase", "precision", "compile"):
         value, possible = fields[name], getattr(applies, name)
-        if value not in (None, BAD, *possible):
+        if possible and value not in (None, BAD, *possible):
             why = f": {applies.why}" if applies.why else ""
             yield name, f"{told} goes with {name} {either(possible)}, not {value}{why}"
     for name in ("bucket_mb", "zero_stage"):

@@ -192,6 +192,7 @@ def test_mistakes_are_told_as_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_columns_are_those_of_the_code() -> None:
     """Out of step? `python -m tests.readme` writes them anew."""
     assert readme.made("columns") == readme.columns_text()
+    assert readme.made("combinations") == readme.combinations_text()
 
 
 def test_outcomes_are_those_of_the_code() -> None:
