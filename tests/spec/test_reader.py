@@ -80,9 +80,11 @@ def test_all_mistakes_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     ("d_model: 64", 's.yaml:2:26 base.d_model: unknown key; did you mean "model.d_model"?'),
     ("vocabulary: 64", "s.yaml:2:26 base.vocabulary: unknown key"),   # 2 x 5 / 20 letters: no near word
     ("precision: bfloat16",
-     's.yaml:2:37 base.precision: must be one of fp32, tf32, bf16, fp16, bf16_params, not "bfloat16"; did you mean "bf16"?'),
+     's.yaml:2:37 base.precision: must be one of fp32, tf32, bf16, fp16, bf16_params, not "bfloat16"; '
+     'did you mean "bf16"?'),
     ("precision: half",
-     's.yaml:2:37 base.precision: must be one of fp32, tf32, bf16, fp16, bf16_params, not "half"; did you mean "fp16"?'),
+     's.yaml:2:37 base.precision: must be one of fp32, tf32, bf16, fp16, bf16_params, not "half"; '
+     'did you mean "fp16"?'),
     ("device: gpu", 's.yaml:2:34 base.device: must be one of auto, cuda, cpu, not "gpu"; did you mean "cuda"?'),
     ("source: shard",
      's.yaml:2:34 base.source: must be one of device, generate, shards, not "shard"; did you mean "shards"?'),
