@@ -77,8 +77,9 @@ def compare(
     One row for each work and value: `work` (a label), a column an axis, `baseline` (whether it is the one), how its
     attempts ended, the figures over its repeats (total work / total time), and `ratio`: its throughput over the
     baseline's, in tokens where there are tokens, with a 95 % interval where both sides have repeats. `quotable` is
-    false for a ratio without an interval of which a side is noisy or short, and for one of quick rows. No figures for
-    what failed, no ratio for what is not valid. Quick rows of a work that was measured in full do not count.
+    false for a ratio without an interval of which a side is noisy or short, and for one of quick rows. `best` marks the
+    highest throughput of each work, all of those that tie. No figures for what failed, no ratio for what is not valid.
+    Quick rows of a work that was measured in full do not count.
     `baseline` is a value of the axis (of each axis: a list, or joined by commas); else the smallest number, the
     alphabetically first cluster, or the value that the sweep lists first.
 
@@ -203,6 +204,8 @@ def _with_ratios(sides: pd.DataFrame, used: pd.DataFrame, base: int) -> pd.DataF
     sides["ratio_low"] = sides["ratio_high"] = np.nan
     _add_intervals(sides, used, base)
     sides["quotable"] = _quotable(sides)
+    most = rate.where(sides["comparable"]).groupby(sides["pair"]).transform("max")
+    sides["best"] = rate.eq(most).astype("boolean").where(sides["comparable"])
     return sides
 
 
@@ -242,7 +245,7 @@ def _laid_out(sides: pd.DataFrame, axes: Sequence[Axis], base: int) -> pd.DataFr
     figures = ordered[[name for name in (*FIGURES, *COSTS) if name in ordered]].astype("Float64")
     ended = ordered[[name for name in _ENDED if name not in values]]
     parts = [ordered[["work", "pair"]], pd.DataFrame(values), ordered[["baseline"]], ended, figures]
-    laid_out: pd.DataFrame = pd.concat([*parts, ordered[["quotable"]]], axis=1)
+    laid_out: pd.DataFrame = pd.concat([*parts, ordered[["quotable", "best"]]], axis=1)
     typed: pd.DataFrame = laid_out.astype(dict.fromkeys(_words(laid_out), "string"))
     return typed
 

@@ -117,6 +117,7 @@ def scaling_of(
     """What `scaling` does, with what must be said beside the table."""
     if baseline is not None and (isinstance(baseline, bool) or not isinstance(baseline, int) or baseline < 1):
         raise UsageError(f"baseline={baseline}: give a number of GPUs, such as 1")
+    frame = _measurements(frame)
     configs = ParsedConfigs.of(frame)
     rows, curves = curves_of(frame, configs)
     rows["measured_s_asked"] = configs.spread([value_at(config, "measure.seconds") for config in configs.configs])
@@ -145,6 +146,14 @@ def scaling_of(
     ]
     table = _laid_out(told, sides)
     return Scaling(table, averages_of(table), len(rows) - len(best), unpriced)
+
+
+def _measurements(frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows that were to measure something: a probe looks for a size, a profiled run for a cause."""
+    measured: pd.DataFrame = frame[frame["quality"].isin(["full", "quick"])]
+    if measured.empty:
+        raise UsageError(f"there are no measurements to compare, only {' and '.join(frame['quality'].unique())} rows")
+    return measured
 
 
 def _best_quality(rows: pd.DataFrame) -> pd.DataFrame:

@@ -114,6 +114,7 @@ def compare_table(compared: pd.DataFrame, width: int) -> Table:
         Shown("tokens/J", "tokens_per_j", significant, priority=8),
         Shown("repeats", "repeats", lambda repeats: count(repeats or None), priority=5, if_varied=True),
         Shown("ratio", "", _ratio, of_row=True, style=_ratio_style),
+        Shown("", "best", lambda best: "★" if not is_null(best) and best else "", priority=6),
         Shown(_NOTES, "", _compare_notes, **_LEFT, of_row=True, priority=1, least=10, style=lambda row: "yellow"),
     )
     return table(columns, _named_once(compared), width)

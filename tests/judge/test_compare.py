@@ -407,3 +407,14 @@ def test_a_comparison_needs_no_other_columns() -> None:
     needed = ["trial_uid", "sweep", "cluster", "trial_id", "attempt", "started_at", "outcome", "valid"]
     few = frame[list(dict.fromkeys([*needed, *columns_for("cluster")]))]
     pd.testing.assert_frame_equal(compare(few), compare(frame))
+
+
+def test_the_best_of_a_work_is_marked_and_so_is_a_tie() -> None:
+    """ED-38: 25 ms beat 50; two of 25 ms tie; what failed has no mark; another work has its own best."""
+    rows = [make_trial(step_ms=ms, cluster=name) for name, ms in (("a", 50.0), ("b", 25.0), ("c", 25.0))]
+    rows += [make_trial(cluster="d", outcome="timeout")]
+    rows += [make_trial(make_config(seed=1), step_ms=ms, cluster=name) for name, ms in (("a", 10.0), ("b", 20.0))]
+    compared = compare(frame_of(*rows))
+    first, second = (by_value(group, "cluster", "best") for _, group in compared.groupby("pair", sort=False))
+    assert first == {"a": False, "b": True, "c": True, "d": None}
+    assert second == {"a": True, "b": False}

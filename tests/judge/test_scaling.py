@@ -344,6 +344,16 @@ def test_a_collective_is_no_work_to_share() -> None:
     assert column(scaled, "comparison_errors") == ["a collective is no work to share: its figure is the bandwidth"] * 2
 
 
+def test_probes_and_profiled_runs_are_no_measurements() -> None:
+    """A probe for the largest batch on 1 GPU is no baseline that somebody meant."""
+    rows = [on(1, changes={"quality": "probe"}), on(2), on(4, step_ms=25.0), on(8, changes={"quality": "profiled"})]
+    scaled = scaling(frame_of(*rows))
+    assert column(scaled, "num_workers") == [2, 4]
+    assert column(scaled, "speedup") == [1.0, 2.0]
+    with pytest.raises(UsageError, match="no measurements to compare, only probe and profiled rows"):
+        scaling(frame_of(rows[0], rows[3]))
+
+
 @pytest.mark.parametrize("baseline", [0, -1, True, "1"])
 def test_a_baseline_is_a_number_of_gpus(baseline: Any) -> None:
     """Anything else is told."""
