@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from raybench.cli.options import All, Json, Only, Overrides, Quick, Sweep
+from raybench.cli.options import All, Json, NoPlugins, Only, Overrides, Quick, Sweep
 
 PLAN_ROWS = 20
 
@@ -13,6 +13,7 @@ def plan(
     overrides: Overrides,
     only: Only,
     quick: Quick = False,
+    no_plugins: NoPlugins = False,
     every: All = False,
     as_json: Json = False,
 ) -> None:
@@ -25,7 +26,7 @@ def plan(
     from raybench.spec.reader import read_sweep
     from raybench.workloads.describe import planned_row
 
-    spec = read_sweep(sweep, overrides)
+    spec = read_sweep(sweep, overrides, no_plugins=no_plugins)
     workers, machine = _this_machine() if spec.uses_auto else ((1,), None)
     planned = plan_sweep(spec, only=only, quick=quick, auto_workers=workers)
     shown = planned.trials if every or as_json else planned.trials[:PLAN_ROWS]

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from raybench.cli.options import Only, Overrides, Quick, Sweep, flag, outcome_names
+from raybench.cli.options import NoPlugins, Only, Overrides, Quick, Sweep, flag, outcome_names
 from raybench.cli.plan import plan
 
 
@@ -32,6 +32,7 @@ def run(
     overrides: Overrides,
     only: Only,
     quick: Quick = False,
+    no_plugins: NoPlugins = False,
     fresh: Annotated[bool, flag("--fresh", help="Run everything again.")] = False,
     newer_than: Annotated[
         datetime | None, typer.Option(parser=_utc, metavar="UTC", help="Only later rows are done: 2026-03-01T12:00Z.")
@@ -67,7 +68,7 @@ def run(
     if dry_run:
         from raybench.report.output import print_parts
 
-        plan(sweep=sweep, overrides=overrides, only=only, quick=quick)
+        plan(sweep=sweep, overrides=overrides, only=only, quick=quick, no_plugins=no_plugins)
         print_parts("", f"a run would put its results in {out}; nothing was started")
         return
     from raybench.api import watched
@@ -80,8 +81,8 @@ def run(
     with watched() as observer:
         closed = run_sweep(
             sweep, out=out, local=local, address=address, cluster=cluster, overrides=overrides, only=only,
-            quick=quick, fresh=fresh, newer_than=newer_than, retry=retry, accept=accept, tags=named, note=note,
-            verbose=verbose, observer=observer, take_signals=True,
+            quick=quick, no_plugins=no_plugins, fresh=fresh, newer_than=newer_than, retry=retry, accept=accept,
+            tags=named, note=note, verbose=verbose, observer=observer, take_signals=True,
         )  # fmt: skip
     print_run_end(closed)
     raise typer.Exit(closed.exit_code)

@@ -31,6 +31,7 @@ class RunOptions:
     overrides: tuple[str, ...] = ()
     only: tuple[str, ...] = ()
     quick: bool = False
+    no_plugins: bool = False
     fresh: bool = False
     newer_than: datetime | None = None
     retry: str | None = None
@@ -103,7 +104,8 @@ class RunOptions:
         for name, many in (("--set", self.overrides), ("--only", self.only)):
             words += [word for value in many for word in (name, value)]
         words += [word for name, value in self.tags.items() for word in ("--tag", f"{name}={value}")]
-        words += [flag for flag, on in (("--local", self.local), ("--quick", self.quick)) if on]
+        flags = (("--local", self.local), ("--quick", self.quick), ("--no-plugins", self.no_plugins))
+        words += [flag for flag, on in flags if on]
         return shlex.join(words)
 
     def _retry_after(self, ended: Collection[str]) -> str | None:

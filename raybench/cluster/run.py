@@ -85,6 +85,7 @@ def run_sweep(
     overrides: str | Sequence[str] = (),
     only: Only = (),
     quick: bool = False,
+    no_plugins: bool = False,
     fresh: bool = False,
     newer_than: datetime | None = None,
     retry: str | None = None,
@@ -104,10 +105,10 @@ def run_sweep(
     options = RunOptions(
         sweep=str(sweep), out=str(out), local=local, address=address, cluster=cluster,
         overrides=(overrides,) if isinstance(overrides, str) else tuple(overrides), only=only_texts(only),
-        quick=quick, fresh=fresh, newer_than=newer_than, retry=retry, accept=accept, tags=dict(tags or {}),
-        note=note, verbose=verbose,
+        quick=quick, no_plugins=no_plugins, fresh=fresh, newer_than=newer_than, retry=retry, accept=accept,
+        tags=dict(tags or {}), note=note, verbose=verbose,
     ).checked()  # fmt: skip
-    spec = read_sweep(options.sweep, options.overrides)
+    spec = read_sweep(options.sweep, options.overrides, no_plugins=options.no_plugins)
     _find_mistakes(spec, options)
     with watching_signals() if take_signals else contextlib.nullcontext() as watch:
         return _Run(options, spec, observer or Silent(), tuple(callbacks), watch).execute()

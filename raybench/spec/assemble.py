@@ -33,13 +33,14 @@ class Assembler:
 
     def __init__(
         self, block: Block, families: Mapping[str, Family], head: Head, exclude: Sequence[Criterion], *,
-        quick: bool, mistakes: Mistakes, dropped: Dropped,
+        quick: bool, no_plugins: bool, mistakes: Mistakes, dropped: Dropped,
     ) -> None:  # fmt: skip
         self._block = block
         self._families = families
         self._exclude = exclude
         self._constant = {"isolation": head.isolation, "quality": "quick" if quick else "full"}
         self._quick = quick
+        self._no_plugins = no_plugins
         self._mistakes = mistakes
         self._dropped = dropped
         self._touching = {name: _touching(name, block) for name in SETTINGS}
@@ -89,7 +90,8 @@ class Assembler:
             node = self._block.node
             self._mistakes.add(node.place, f"{node.path}.workload", "is missing: what should be computed?")
         elif said.value is not BAD:
-            what = f"there is no workload {shown(said.value)}{instead(said.value, self._families)}"
+            off = " (--no-plugins leaves out installed ones)" if self._no_plugins else ""
+            what = f"there is no workload {shown(said.value)}{off}{instead(said.value, self._families)}"
             self._mistakes.extend([blame([said], what)])
 
     def _fields(

@@ -102,12 +102,15 @@ def _count(spec: SweepSpec) -> int:
 def _configs(spec: SweepSpec, quick: bool, mistakes: Mistakes) -> tuple[list[TrialConfig], list[str]]:
     if (count := _count(spec)) > MAX_TRIALS:
         raise UsageError(f"{printable(spec.file)}: {count} trials; a sweep may have {MAX_TRIALS}")
-    known = families()
+    known = families(no_plugins=spec.no_plugins)
     dropped = Dropped()
     configs: list[TrialConfig] = []
     unused = dict.fromkeys(spec.exclude)
     for block in spec.blocks:
-        made = Assembler(block, known, spec.head, spec.exclude, quick=quick, mistakes=mistakes, dropped=dropped)
+        made = Assembler(
+            block, known, spec.head, spec.exclude, quick=quick, no_plugins=spec.no_plugins, mistakes=mistakes,
+            dropped=dropped,
+        )  # fmt: skip
         combos = product(*(axis.options for axis in block.axes))
         configs += [config for combo in combos if (config := made.config(combo)) is not None]
         for rule in made.used_exclusions:

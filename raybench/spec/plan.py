@@ -54,13 +54,14 @@ def plan(
     only: Only = (),
     quick: bool = False,
     auto_workers: Sequence[int] | None = None,
+    no_plugins: bool = False,
 ) -> Plan:
     """What `run` would run. `overrides` are `--set` texts, `only` are `--only` texts or a mapping of key to value or
     list of values. Overrides are for a sweep by name or path.
 
     Raises SweepError with all mistakes at once, UsageError for anything else that was asked wrongly.
     """
-    spec = sweep if isinstance(sweep, SweepSpec) else read_sweep(sweep, overrides)
+    spec = sweep if isinstance(sweep, SweepSpec) else read_sweep(sweep, overrides, no_plugins=no_plugins)
     expansion = expand(spec, auto_workers=auto_workers, quick=quick, only=only)
     if not expansion.trials:
         raise UsageError(nothing_left(spec))

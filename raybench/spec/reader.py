@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import raybench
@@ -18,8 +19,12 @@ from raybench.spec.synonyms import quoted
 SUFFIXES = (".yaml", ".yml")
 
 
-def read_sweep(path_or_name: str | os.PathLike[str], overrides: str | Sequence[str] = ()) -> SweepSpec:
+def read_sweep(
+    path_or_name: str | os.PathLike[str], overrides: str | Sequence[str] = (), *, no_plugins: bool = False
+) -> SweepSpec:
     """The sweep in a file, or the shipped one of that name, with `--set` texts applied.
+
+    With `no_plugins` it may name built-in workloads only, and no plug-in is loaded.
 
     Raises SweepError with every mistake, UsageError where there is no such sweep.
     """
@@ -29,17 +34,22 @@ def read_sweep(path_or_name: str | os.PathLike[str], overrides: str | Sequence[s
             data = file.read(MAX_BYTES + 1)  # never more of it, however long it is
     except OSError as error:
         raise UsageError(f"{printable(str(path))}: cannot be read: {error.strerror}") from error
-    return sweep_from_bytes(data, str(path_or_name) if os.path.isfile(path_or_name) else str(path), overrides)
+    told = str(path_or_name) if os.path.isfile(path_or_name) else str(path)
+    return sweep_from_bytes(data, told, overrides, no_plugins=no_plugins)
 
 
-def sweep_from_bytes(data: bytes, file: str, overrides: str | Sequence[str] = ()) -> SweepSpec:
+def sweep_from_bytes(
+    data: bytes, file: str, overrides: str | Sequence[str] = (), *, no_plugins: bool = False
+) -> SweepSpec:
     """The sweep in the text of a file that mistakes call `file`. Raises SweepError."""
     mistakes = Mistakes()
     root = read_document(data, file, mistakes)
     asked = read_overrides(overrides, mistakes)
     spec = sweep_from(override(root, asked), mistakes) if root is not None else None
-    if mistakes and spec is not None:
-        find_mistakes(spec, mistakes)
+    if spec is not None:
+        spec = replace(spec, no_plugins=no_plugins)
+        if mistakes:
+            find_mistakes(spec, mistakes)
     mistakes.raise_if_any()
     assert spec is not None  # a document that cannot be read is a mistake
     return spec

@@ -62,6 +62,7 @@ class SweepSpec:
     blocks: tuple[Block, ...]
     exclude: tuple[Criterion, ...]
     places: Mapping[str, Place]
+    no_plugins: bool = False      # it may name built-in workloads only
 
     @property
     def name(self) -> str:

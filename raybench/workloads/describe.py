@@ -51,15 +51,15 @@ def _counted(counts: Counts) -> dict[str, Any]:
     }
 
 
-def preset_rows() -> Iterator[dict[str, Any]]:
+def preset_rows(*, no_plugins: bool = False) -> Iterator[dict[str, Any]]:
     """Every preset of every workload at that workload's defaults, one worker."""
-    for known in workloads().values():
+    for known in workloads(no_plugins=no_plugins).values():
         for preset in known.family.presets:
-            yield _preset_row(known, preset)
+            yield _preset_row(known, preset, no_plugins)
 
 
-def _preset_row(known: Workload, preset: str) -> dict[str, Any]:
-    config = _default_config(known.family.name, preset)
+def _preset_row(known: Workload, preset: str, no_plugins: bool) -> dict[str, Any]:
+    config = _default_config(known.family.name, preset, no_plugins)
     counts = known.counts(config)
     return {
         "workload": known.family.name,
@@ -91,8 +91,8 @@ def _flops_per(counts: Counts) -> dict[str, float | None]:
     }
 
 
-def _default_config(name: str, preset: str) -> TrialConfig:
+def _default_config(name: str, preset: str, no_plugins: bool) -> TrialConfig:
     """The config of a sweep that says nothing but workload and model: the defaults have one home."""
     text = json.dumps({"name": "preset", "base": {"workload": name, "model": preset}})
-    (trial,) = expand(sweep_from_bytes(text.encode(), name)).trials
+    (trial,) = expand(sweep_from_bytes(text.encode(), name, no_plugins=no_plugins)).trials
     return trial.config

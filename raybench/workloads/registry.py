@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-import functools
-from importlib.metadata import EntryPoint, entry_points
 
 from raybench.errors import UsageError
-from raybench.spec.built_in import ENTRY_POINT_GROUP
+from raybench.spec.built_in import PlugIn, plug_ins
 from raybench.workloads import collective, decoder, elementwise, encdec, matmul, mlp, resnet
 from raybench.workloads.base import Workload
 
@@ -32,30 +30,24 @@ def workload(name: str) -> Workload:
     return found
 
 
-def workloads() -> dict[str, Workload]:
-    """Every workload by name: the built-in ones first, then those of plug-ins.
+def workloads(*, no_plugins: bool = False) -> dict[str, Workload]:
+    """Every workload by name: the built-in ones first, then those of plug-ins, which `no_plugins` leaves alone.
 
     Raises:
         UsageError: a plug-in cannot be loaded.
     """
-    return {**_BUILT_IN, **_plug_ins()}
+    return dict(_BUILT_IN) if no_plugins else {**_BUILT_IN, **_plug_ins()}
 
 
-@functools.cache      # `plan` asks once a config, and reading all installed metadata takes milliseconds
 def _plug_ins() -> dict[str, Workload]:
-    loaded = [_load(entry) for entry in entry_points(group=ENTRY_POINT_GROUP)]
-    return {found.family.name: found for found in reversed(loaded) if found.family.name not in _BUILT_IN}
+    loaded = map(_workload, plug_ins())
+    return {found.family.name: found for found in reversed(list(loaded)) if found.family.name not in _BUILT_IN}
 
 
-def _load(entry: EntryPoint) -> Workload:
-    origin = entry.dist.name if entry.dist is not None else entry.module
-    try:
-        loaded = entry.load()
-    except (ImportError, AttributeError) as error:
-        raise UsageError(f"workload plug-in {entry.name} of {origin} cannot be loaded: {error}") from error
-    if not isinstance(loaded, Workload):
-        raise UsageError(f"workload plug-in {entry.name} of {origin} is no Workload: {entry.value}")
-    return dataclasses.replace(loaded, origin=origin)
+def _workload(plug_in: PlugIn) -> Workload:
+    if not isinstance(plug_in.loaded, Workload):
+        raise plug_in.refused("is no Workload")
+    return dataclasses.replace(plug_in.loaded, origin=plug_in.origin)
 
 
 def _unknown(name: str) -> str:

@@ -19,6 +19,7 @@ from raybench import cli
 from raybench.engine.session import Session
 from raybench.measure.validity import INVALID, WARNINGS
 from raybench.record.trial import OUTCOMES, RUN_AGAIN
+from raybench.spec.built_in import plug_ins
 from raybench.spec.expand import expand
 from raybench.spec.prices import read_prices
 from raybench.spec.reader import read_sweep, sweep_from_bytes
@@ -53,9 +54,9 @@ def plug_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-bench\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(f"[{entry[1]}]\n{entry[2]} = {entry[3]}\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    registry._plug_ins.cache_clear()
+    plug_ins.cache_clear()
     yield
-    registry._plug_ins.cache_clear()
+    plug_ins.cache_clear()
     for name in [name for name in sys.modules if name.partition(".")[0] == "acme_bench"]:
         del sys.modules[name]
 

@@ -9,9 +9,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
-from raybench.errors import UsageError
-from raybench.spec.built_in import BUILT_IN, families
+from raybench import cli
+from raybench.cluster.options import RunOptions
+from raybench.errors import SweepError, UsageError
+from raybench.spec.built_in import BUILT_IN, families, plug_ins
+from raybench.spec.expand import expand
+from raybench.spec.reader import sweep_from_bytes
 from raybench.workloads import registry
 
 BUILT_IN_NAMES = [family.name for family in BUILT_IN]
@@ -25,9 +30,9 @@ def plug_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-bench\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[raybench.workloads]\nours = acme_bench:WORKLOAD\n")
     monkeypatch.syspath_prepend(str(tmp_path))
-    registry._plug_ins.cache_clear()
+    plug_ins.cache_clear()
     yield tmp_path / "acme_bench.py"
-    registry._plug_ins.cache_clear()
+    plug_ins.cache_clear()
     sys.modules.pop("acme_bench", None)
 
 
@@ -68,7 +73,8 @@ def test_a_plug_in_cannot_take_a_built_in_name(plug_in: Path) -> None:
     [
         ("import a_module_that_is_not_there", "cannot be loaded: No module named 'a_module_that_is_not_there'"),
         ("", "cannot be loaded"),
-        ("WORKLOAD = 3", "is no Workload: acme_bench:WORKLOAD"),
+        ("raise RuntimeError('not today')", "cannot be loaded: not today; --no-plugins does without plug-ins"),
+        ("WORKLOAD = 3", "is no Workload; --no-plugins does without plug-ins"),
     ],
 )
 def test_a_broken_plug_in_is_named(plug_in: Path, source: str, reason: str) -> None:
@@ -78,6 +84,26 @@ def test_a_broken_plug_in_is_named(plug_in: Path, source: str, reason: str) -> N
         registry.workloads()
     assert str(caught.value).startswith("workload plug-in ours of acme-bench ")
     assert reason in str(caught.value)
+
+
+@pytest.mark.parametrize("command", [["plan", "quick"], ["run", "quick", "--dry-run"], ["workloads"]])
+def test_no_plugins_runs_none_of_their_code(plug_in: Path, command: list[str]) -> None:
+    """A plug-in that would stop every command is left alone, and so is its evidence."""
+    plug_in.write_text("from pathlib import Path\nPath(__file__).with_name('ran').touch()\nraise SystemExit(7)")
+    done = CliRunner().invoke(cli.app, [*command, "--no-plugins"])
+    assert done.exit_code == 0, done.output
+    assert "acme" not in done.stdout
+    assert not plug_in.with_name("ran").exists()
+
+
+def test_without_plug_ins_their_workloads_are_unknown(plug_in: Path) -> None:
+    """The mistake says why, and the command that continues a run keeps the option."""
+    plug_in.write_text(workload_source("ours"))
+    text = b"{name: a, base: {workload: ours, model: sq1024}}"
+    assert len(expand(sweep_from_bytes(text, "s.yaml")).trials) == 1
+    with pytest.raises(SweepError, match=r'there is no workload "ours" \(--no-plugins leaves out installed ones\)'):
+        expand(sweep_from_bytes(text, "s.yaml", no_plugins=True))
+    assert RunOptions(sweep="s.yaml", no_plugins=True).continue_command(None) == "raybench run s.yaml --no-plugins"
 
 
 def test_an_unknown_name_gets_a_suggestion() -> None:
