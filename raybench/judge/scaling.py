@@ -119,33 +119,48 @@ def scaling_of(
         raise UsageError(f"baseline={baseline}: give a number of GPUs, such as 1")
     frame = _measurements(frame)
     configs = ParsedConfigs.of(frame)
-    rows, curves = curves_of(frame, configs)
-    rows["measured_s_asked"] = configs.spread([value_at(config, "measure.seconds") for config in configs.configs])
-    rows["run_s"] = rows["wall_s"] - rows["placement_s"].fillna(0.0) - rows["worker_start_s"].fillna(0.0)
+    rows, curves = _on_curves(frame, configs)
     best = _best_quality(rows)
-    sides = sides_of(best, include_invalid=include_invalid)
     used = best[used_rows(best, include_invalid)]
-    sides["wall_s"] = used.groupby(SIDE, sort=False)["run_s"].mean().astype("float64").reindex(sides.index)
-    sides = sides.join(best.groupby(SIDE, sort=False)[list(_SHAPE)].first())
+    sides = _sides(best, used, include_invalid)
     unpriced: tuple[str, ...] = ()
     if prices is not None:
         sides, unpriced = with_costs(sides, used, configs, prices)
-    seen = _seen(sides, used)
+    kept = {int(str(pair)) for pair in best["pair"].unique()}
+    verdicts = _verdicts([curve for curve in curves if curve.number in kept], _seen(sides, used), baseline)
+    table = _laid_out(verdicts, sides)
+    return Scaling(table, averages_of(table), len(rows) - len(best), unpriced)
+
+
+def _on_curves(frame: pd.DataFrame, configs: ParsedConfigs) -> tuple[pd.DataFrame, list[Curve]]:
+    """The rows, each on its curve, with the seconds that its window was to last and those of its run."""
+    rows, curves = curves_of(frame, configs)
+    rows["measured_s_asked"] = configs.spread([value_at(config, "measure.seconds") for config in configs.configs])
+    rows["run_s"] = rows["wall_s"] - rows["placement_s"].fillna(0.0) - rows["worker_start_s"].fillna(0.0)
+    return rows, curves
+
+
+def _sides(best: pd.DataFrame, used: pd.DataFrame, include_invalid: bool) -> pd.DataFrame:
+    """One row for each curve and number of GPUs, with its figures over the repeats."""
+    sides = sides_of(best, include_invalid=include_invalid)
+    sides["wall_s"] = used.groupby(SIDE, sort=False)["run_s"].mean().astype("float64").reindex(sides.index)
+    shaped: pd.DataFrame = sides.join(best.groupby(SIDE, sort=False)[list(_SHAPE)].first())
+    return shaped
+
+
+def _verdicts(curves: Sequence[Curve], seen: _Seen, baseline: int | None) -> list[dict[str, Any]]:
+    """What is said of each side."""
     usable = {
         curve.number: frozenset(count for count in curve.counts if _is_usable(seen, curve, count)) for curve in curves
     }
     chosen = baselines(curves, usable, baseline)
-    kept = {int(str(pair)) for pair in best["pair"].unique()}
     meant = {(base.other.number, base.workers) for base in chosen if base.other is not None}
-    told = [
+    return [
         _told(seen, curve, base, count, is_meant=(curve.number, count) in meant)
         for curve, base in zip(curves, chosen, strict=True)
-        if curve.number in kept
         for count in sorted(curve.attempted)
         if (curve.number, count) in seen.sides
     ]
-    table = _laid_out(told, sides)
-    return Scaling(table, averages_of(table), len(rows) - len(best), unpriced)
 
 
 def _measurements(frame: pd.DataFrame) -> pd.DataFrame:

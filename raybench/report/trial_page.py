@@ -118,7 +118,7 @@ def trial_page(row: Mapping[str, Any], traceback: str | None, width: int) -> Gro
         *_section("Asked", _given(settings)),
         *_section("Ran", _lines(row, _RAN)),
         *_section("Data", _lines(row, _DATA)),
-        *_section("Memory and power", _lines(row, _MEMORY)),
+        *_section("Memory and power", [*_lines(row, _MEMORY), *_energy(row)]),
         *_section("Where the time went", _lines(row, _LEDGER)),
         *_section("Identity", _identity(row)),
     ]
@@ -170,6 +170,16 @@ def _given(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 def _lines(row: Mapping[str, Any], lines: Iterable[Line]) -> list[tuple[str, str]]:
     return [(label, show(row[key])) for label, key, show in lines if not is_null(row[key])]
+
+
+def _energy(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Energy over the work of the window, where both are known."""
+    if is_null(row["energy_j"]):
+        return
+    for what in ("sample", "token"):
+        work = row[f"measured_{what}s"]
+        if not is_null(work) and work > 0:
+            yield f"energy a {what}", f"{three(row['energy_j'] / work)} J"
 
 
 def _identity(row: Mapping[str, Any]) -> list[tuple[str, str]]:

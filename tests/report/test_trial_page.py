@@ -45,6 +45,14 @@ def test_the_page_of_a_good_trial() -> None:
     assert "Why it ended so" not in shown
 
 
+def test_energy_is_told_over_the_work() -> None:
+    """20 steps of 8 samples and 504 tokens: 3 200 J are 20 J a sample and 0.317 J a token."""
+    shown = page(make_trial(energy_j=3200.0))
+    assert "  energy a sample           20.0 J" in shown
+    assert "  energy a token            0.317 J" in shown
+    assert "energy a" not in page(make_trial())
+
+
 def test_the_page_of_a_failed_trial() -> None:
     """The error comes first, literally, with its rank, host and traceback; there are no figures."""
     trial = make_trial(outcome="worker_died", error_text="[bold]killed\x1b]0;x\nby signal 9")
