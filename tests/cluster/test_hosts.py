@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.cluster.conftest import Cluster
-from tests.cluster.hosts import ROOT
+from tests.cluster.hosts import ROOT, Machine
 from tests.end_to_end.harness import wait_until
 
 SMALL = """\
@@ -157,6 +159,59 @@ def test_ray_job_stop_loses_nothing(jobs: Cluster) -> None:
 
 def _ok_rows(jobs: Cluster) -> int:
     return 0 if jobs.committed("jobs") == 0 else int((jobs.rows("jobs", latest=False)["outcome"] == "ok").sum())
+
+
+@pytest.fixture
+def odd_gamma(cluster: Cluster) -> Iterator[Machine]:
+    """The third host with another raybench, another torch, no room for data, and a token that anyone may read."""
+    gamma = cluster.lan.hosts[2]
+    ours, torch = ROOT / "raybench" / "errors.py", Path(importlib.util.find_spec("torch").origin).parent / "version.py"
+    gamma.run(f"cp {ours} errors.py; echo '# edited' >> errors.py; mount --bind errors.py {ours}")
+    gamma.run(f"echo '__version__ = \"9.9.9\"' > version.py; mount --bind version.py {torch}")
+    gamma.run("mkdir -p .cache/raybench/data; mount -t tmpfs -o size=1m none .cache/raybench/data")
+    gamma.run("chmod 644 .ray/auth_token")
+    yield gamma
+    gamma.run(f"umount {ours} {torch} ~/.cache/raybench/data; chmod 600 .ray/auth_token")
+
+
+def test_doctor_names_everything_that_is_odd(cluster: Cluster, odd_gamma: Machine) -> None:
+    """Each fault of a node with its cure; the all-reduce is not tried with another raybench there."""
+    told = cluster.head.run("raybench doctor --out results", check=False)
+    assert told.returncode == 3, told.stdout
+    for line in (
+        "ok: 3 of 3 nodes answer: ",
+        "error: gamma: raybench 0.1.0 with other sources than this command's; install the same raybench on every node",
+        "error: gamma: 0.00 GiB free for data, 2.00 are needed; ",
+        "warning: gamma: the token file can be read by others (mode 644); chmod 600 ~/.ray/auth_token",
+        "warning: cluster: nodes differ in torch_version: ",
+        "9.9.9 on gamma",
+    ):
+        assert line in told.stdout, told.stdout
+    assert "all-reduce" not in told.stdout
+    ran = cluster.head.run("raybench run quick --out refused", check=False)
+    assert ran.returncode == 3
+    assert "workers run other sources of raybench than this command's 0.1.0: gamma (0.1.0)" in ran.stdout
+
+
+def test_doctor_lets_all_nodes_talk(cluster: Cluster) -> None:
+    """A sound cluster has no finding; one whose collectives are told to use the loopback has that one."""
+    sound = cluster.head.run("raybench doctor --out results --strict")
+    assert "ok: all-reduce of 16 MiB over 3 workers through eth0, bus bandwidth " in sound.stdout
+    deaf = cluster.head.run("GLOO_SOCKET_IFNAME=lo raybench doctor --out results", check=False, limit_s=300.0)
+    assert deaf.returncode == 3, deaf.stdout
+    assert "error: network: " in deaf.stdout
+    assert "set GLOO_SOCKET_IFNAME" in deaf.stdout
+
+
+def test_doctor_says_why_a_ray_cannot_be_joined(cluster: Cluster) -> None:
+    """Another token, and a port at which something else listens."""
+    for command, told in (
+        ("RAY_AUTH_TOKEN=wrong raybench doctor", "error: Ray: "),
+        ("raybench doctor --address 127.0.0.1:22", "error: Ray: the Ray at 127.0.0.1:22 (--address) cannot be joined"),
+    ):
+        found = cluster.head.run(command, check=False)
+        assert found.returncode == 3, found.stdout
+        assert told in found.stdout
 
 
 def test_a_host_that_loses_its_power(cluster: Cluster) -> None:
