@@ -459,14 +459,15 @@ def test_options_of_run_reach_the_run(stub: RunStub) -> None:
     """Every one, with its type."""
     words = (
         "run x.yaml --out o --local --cluster c --set a=1 --set b.c=2 --only k=v --quick --no-plugins "
-        "--newer-than 2026-03-01T12:00Z --retry none --accept oom_cuda --tag image=3 --tag who=me=you --note hello -v"
+        "--newer-than 2026-03-01T12:00Z --retry none --accept oom_cuda --tag image=3 --tag who=me=you --note hello "
+        "--wait-for-nodes 60 -v"
     )
     run(*words.split())
     assert stub.asked == {
         "sweep": "x.yaml", "out": "o", "local": True, "address": None, "cluster": "c", "overrides": ["a=1", "b.c=2"],
         "only": ["k=v"], "quick": True, "no_plugins": True, "fresh": False, "retry": "none", "accept": "oom_cuda",
         "newer_than": datetime(2026, 3, 1, 12, tzinfo=timezone.utc), "tags": {"image": "3", "who": "me=you"},
-        "note": "hello", "verbose": True, "take_signals": True,
+        "note": "hello", "wait_for_nodes_s": 60.0, "verbose": True, "take_signals": True,
     }  # fmt: skip
 
 

@@ -60,6 +60,10 @@ def run(
         ),
     ],
     note: Annotated[str | None, typer.Option(metavar="TEXT", help="A sentence kept in every row.")] = None,
+    wait_for_nodes: Annotated[
+        float,
+        typer.Option(metavar="SECONDS", help="Let an autoscaler bring missing nodes, before a trial is infeasible."),
+    ] = 0.0,
     verbose: Annotated[bool, flag("-v", "--verbose", help="Let Ray print too.")] = False,
     dry_run: Annotated[bool, flag("--dry-run", help="Only say what would run: the same as `plan`.")] = False,
 ) -> None:
@@ -82,7 +86,8 @@ def run(
         closed = run_sweep(
             sweep, out=out, local=local, address=address, cluster=cluster, overrides=overrides, only=only,
             quick=quick, no_plugins=no_plugins, fresh=fresh, newer_than=newer_than, retry=retry, accept=accept,
-            tags=named, note=note, verbose=verbose, observer=observer, take_signals=True,
+            tags=named, note=note, wait_for_nodes_s=wait_for_nodes, verbose=verbose, observer=observer,
+            take_signals=True,
         )  # fmt: skip
     print_run_end(closed)
     raise typer.Exit(closed.exit_code)

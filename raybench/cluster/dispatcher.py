@@ -23,8 +23,9 @@ from raybench.cluster.group_spec import GroupSpec, group_spec, lease_key
 from raybench.cluster.inventory import Inventory, refreshed, without
 from raybench.cluster.messages import Answers, Order
 from raybench.cluster.outcome import Ending, Evidence, clean_text, ending, outcome_of
-from raybench.cluster.placement import place
+from raybench.cluster.placement import Placement, place
 from raybench.cluster.rows import CLUSTER_CHANGED, Attempt, GroupFacts, RunFacts, trial_row
+from raybench.cluster.waiting import wait_for_room
 from raybench.engine.precision import unsupported
 from raybench.errors import ClusterError, StoreError
 from raybench.measure.ledger import ledger
@@ -36,6 +37,7 @@ from raybench.record.trial import Trial
 from raybench.results.store import RunStore
 from raybench.sources.layout import located
 from raybench.sources.prepare import prepare
+from raybench.spec.config import TrialConfig
 from raybench.spec.trial import PlannedTrial
 from raybench.workloads.registry import workload
 
@@ -75,11 +77,14 @@ class Dispatcher:
         inventory: Inventory,
         storage: str,
         planned_total: int,
+        wait_for_nodes_s: float = 0.0,
     ) -> None:
         self._run, self._broker, self._planned, self._attempts = run, broker, planned, attempts
         self._store, self._observer, self._inventory, self._storage = store, observer, inventory, storage
         self._planned_total = planned_total
         self._began_with = inventory.seen
+        self._wait_for_nodes_s = wait_for_nodes_s
+        self._waited_for: set[str] = set()
         self._lost: frozenset[str] = frozenset()
         self._stack_dir = str(Path(storage) / "stacks")
         self._group: WorkerGroup | None = None
@@ -201,7 +206,16 @@ class Dispatcher:
         reason = unsupported(config, device_kind)
         if reason is not None:
             return Ending(outcome="infeasible", error_type="unsupported", error_text=reason)
-        found = place(      # by what is free while no group of ours is open: one is open at a time
+        found = self._placed(config, device_kind)
+        if isinstance(found, NoRoom) and self._wait_for_nodes_s and found.reason not in self._waited_for:
+            found = self._wait_for_room(config, device_kind, found.reason)
+        if isinstance(found, NoRoom):
+            return Ending(outcome="infeasible", error_type="capacity", error_text=found.reason)
+        return group_spec(planned, device_kind=device_kind, placement=found)
+
+    def _placed(self, config: TrialConfig, device_kind: str) -> Placement | NoRoom:
+        """Where the workers sit, by what is free while no group of ours is open: one is open at a time."""
+        return place(
             self._inventory.rooms,
             workers=config.num_workers,
             nodes=config.nodes,
@@ -209,9 +223,21 @@ class Dispatcher:
             device_kind=device_kind,
             cpus_asked=config.cpus_per_worker,
         )
+
+    def _wait_for_room(self, config: TrialConfig, device_kind: str, reason: str) -> Placement | NoRoom:
+        """Wait for nodes as long as the command was told to, once for each thing that is missing."""
+        self._observer.notice(f"{reason}; waiting up to {self._wait_for_nodes_s:g} s for more nodes")
+
+        def look() -> Placement | NoRoom:
+            self._reread_cluster()
+            return self._placed(config, device_kind)
+
+        found = wait_for_room(
+            look, workers=config.num_workers, device_kind=device_kind, limit_s=self._wait_for_nodes_s
+        )
         if isinstance(found, NoRoom):
-            return Ending(outcome="infeasible", error_type="capacity", error_text=found.reason)
-        return group_spec(planned, device_kind=device_kind, placement=found)
+            self._waited_for.add(found.reason)
+        return found
 
     def _prepare(self, planned: PlannedTrial, spec: GroupSpec) -> Ending | None:
         """Prepare or check the trial's data by a task on each of the workers' nodes, outside any process group."""

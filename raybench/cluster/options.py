@@ -38,6 +38,7 @@ class RunOptions:
     accept: str | None = None
     tags: Mapping[str, str] = field(default_factory=dict)
     note: str | None = None
+    wait_for_nodes_s: float = 0.0
     verbose: bool = False
 
     def folder(self) -> Path:
@@ -77,6 +78,8 @@ class RunOptions:
                 raise UsageError(f"--tag {name!r}: a tag's name is a-z, 0-9, `.`, `_`, `-`, at most 64")
         if self.note is not None and len(self.note) > _NOTE_LIMIT:
             raise UsageError(f"--note: {len(self.note)} characters; at most {_NOTE_LIMIT} are kept")
+        if not 0 <= self.wait_for_nodes_s < float("inf"):
+            raise UsageError(f"--wait-for-nodes {self.wait_for_nodes_s:g}: give seconds, 0 or more")
         if self.cluster is not None:
             cluster_name(self.cluster, head_host="")
         self.folder()
@@ -98,6 +101,7 @@ class RunOptions:
             ("--retry", self._retry_after(ended)),
             ("--accept", self.accept),
             ("--note", self.note),
+            ("--wait-for-nodes", f"{self.wait_for_nodes_s:g}" if self.wait_for_nodes_s else None),
         ]
         for name, value in values:
             words += [name, value] if value else []

@@ -32,6 +32,8 @@ class RunFacts:
     ray_version: str
     tags: Mapping[str, str]
     note: str | None
+    ray_job_id: str
+    slurm: str | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,7 +132,12 @@ def _asked(config: TrialConfig) -> dict[str, Any]:
 
 
 def _ran(run: RunFacts, group: GroupFacts | None, ranks: Sequence[RankResult]) -> dict[str, Any]:
-    always = {"ray_address_source": run.ray_address_source, "ray_version": run.ray_version}
+    always = {
+        "ray_address_source": run.ray_address_source,
+        "ray_version": run.ray_version,
+        "ray_job_id": run.ray_job_id,
+        "slurm": run.slurm,
+    }
     if group is None:
         return {**always, "node_keys": ""}
     first = group.hellos[0]

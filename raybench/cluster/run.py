@@ -16,6 +16,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+from raybench.cluster.batch_job import ray_job_id, slurm_facts
 from raybench.cluster.capacity import TUNE_CPUS
 from raybench.cluster.code_version import source_hash
 from raybench.cluster.connect import Choice, join, look_and_choose
@@ -92,6 +93,7 @@ def run_sweep(
     accept: str | None = None,
     tags: Mapping[str, str] | None = None,
     note: str | None = None,
+    wait_for_nodes_s: float = 0.0,
     verbose: bool = False,
     observer: Observer | None = None,
     callbacks: Sequence[Any] = (),
@@ -106,7 +108,7 @@ def run_sweep(
         sweep=str(sweep), out=str(out), local=local, address=address, cluster=cluster,
         overrides=(overrides,) if isinstance(overrides, str) else tuple(overrides), only=only_texts(only),
         quick=quick, no_plugins=no_plugins, fresh=fresh, newer_than=newer_than, retry=retry, accept=accept,
-        tags=dict(tags or {}), note=note, verbose=verbose,
+        tags=dict(tags or {}), note=note, wait_for_nodes_s=wait_for_nodes_s, verbose=verbose,
     ).checked()  # fmt: skip
     spec = read_sweep(options.sweep, options.overrides, no_plugins=options.no_plugins)
     _find_mistakes(spec, options)
@@ -198,6 +200,8 @@ class _Run:
             ray_version=ray.__version__,
             tags=self._options.tags,
             note=self._options.note,
+            ray_job_id=ray_job_id() or ray.get_runtime_context().get_job_id(),
+            slurm=slurm_facts(os.environ),
         )
 
     def _work(self, inventory: Inventory, cluster: str) -> _Work:
@@ -261,6 +265,7 @@ class _Run:
             inventory=inventory,
             storage=scratch,
             planned_total=len(work.planned),
+            wait_for_nodes_s=self._options.wait_for_nodes_s,
         )
         def interrupted() -> None:
             try:

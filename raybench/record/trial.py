@@ -250,3 +250,9 @@ class Trial:
         "optimizer steps skipped because gradients overflowed in fp16", over_ranks="same",
         null="unless ok and phase train",
     )
+    ray_job_id: str | None = column(
+        "id that `ray job submit` gave, else Ray's own number of the driver", null="in older rows"
+    )
+    slurm: str | None = column(
+        "canonical JSON object of the Slurm job: id, name, partition, nodes, cluster", null="outside Slurm"
+    )

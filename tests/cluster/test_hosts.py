@@ -152,9 +152,10 @@ def test_ray_job_stop_loses_nothing(jobs: Cluster) -> None:
     wait_until(lambda: status(jobs, "long-4") not in ("RUNNING", "PENDING"), 300.0)
     assert status(jobs, "long-4") == "SUCCEEDED"
     assert list(jobs.rows("jobs")["outcome"]) == ["ok"] * 4
-    uploads = list(jobs.head.seen("/tmp/ray/session_latest/runtime_resources/working_dir_files").glob("*/*"))
-    assert "long.yaml" in {path.name for path in uploads}
-    assert "results" not in {path.name for path in uploads}
+    uploaded = jobs.head.run("ls /tmp/ray/session_latest/runtime_resources/working_dir_files/*").stdout.split()
+    assert "long.yaml" in uploaded
+    assert "results" not in uploaded
+    assert set(jobs.rows("jobs", latest=False)["ray_job_id"]) == {f"long-{number}" for number in (1, 2, 3, 4)}
 
 
 def _ok_rows(jobs: Cluster) -> int:
