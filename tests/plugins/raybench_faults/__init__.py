@@ -11,7 +11,7 @@ from raybench.spec.family import Family
 from raybench.spec.shapes import Frozen
 from raybench.workloads.base import Workload
 
-KINDS = ("fine", "miscounts", "oom_host", "oom_cuda", "absent", "killed", "raises", "greedy")
+KINDS = ("fine", "miscounts", "oom_host", "oom_cuda", "absent", "stopped", "killed", "raises", "exits", "greedy")
 
 
 class FaultShape(Frozen):

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -46,6 +47,14 @@ def _absent() -> None:
     threading.Event().wait()
 
 
+def _stopped() -> None:
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+
+def _exits() -> None:
+    sys.exit(3)
+
+
 def _killed() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
@@ -69,6 +78,8 @@ FAULTS = {
     "oom_host": _oom_host,
     "oom_cuda": _oom_cuda,
     "absent": _absent,
+    "stopped": _stopped,
+    "exits": _exits,
     "killed": _killed,
     "raises": _raises,
     "greedy": _greedy,
