@@ -13,7 +13,7 @@ quick: $(STAMP)     ## the main job: a real sweep on this machine, to a table of
 	$(BIN)/raybench run quick --local
 
 test: lint          ## lint, types and every test that needs no GPU
-	$(BIN)/python -m pytest -m "not soak and not hosts" -q
+	$(BIN)/python -m pytest -m "not soak and not hosts" -q -n 2 --dist loadgroup
 
 test-cluster: $(STAMP)  ## ray up, ray submit and ray job submit on three hosts made on this machine (root, Linux)
 	tests/cluster/install_tools.sh

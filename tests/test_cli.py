@@ -328,6 +328,8 @@ def test_errors_are_one_line_and_an_exit_code(tmp_path: Path, sweep: str, out: s
         (["compare", out, "--by", "precison"], 2, 'error: by=precison: no such axis; did you mean "precision"?\n'),
         (["compare", out, "--by", "sweep"], 2, "error: all rows have the same sweep (quick)"),
         (["plan", sweep, "--set", "precison=fp32"], 2, "--set"),
+        (["plan"], 2, "error: missing argument 'SWEEP'; see raybench plan --help\n"),
+        (["bogus"], 2, "error: no such command 'bogus'; see raybench --help\n"),
     ):
         done = command(*args)
         assert (done.returncode, done.stdout) == (code, "")

@@ -7,6 +7,9 @@ with a function of its name, and a line in the list below, which is the order in
 from __future__ import annotations
 
 import sys
+from typing import Any
+
+import typer
 
 from raybench.cli.app import add_commands, app
 from raybench.cli.compare import compare
@@ -17,7 +20,7 @@ from raybench.cli.run import run
 from raybench.cli.scaling import scaling
 from raybench.cli.schema import schema
 from raybench.cli.show import show
-from raybench.cli.tell import complain
+from raybench.cli.tell import complain, complain_of_words
 from raybench.cli.workloads import workloads
 from raybench.errors import RaybenchError
 
@@ -34,17 +37,23 @@ add_commands(
 )
 
 
+_Misuse: Any = typer.BadParameter.__base__      # typer's own copy of click's UsageError has no public name
+
+
 def main() -> None:
-    """The console script: raybench's own errors are one line and an exit code, a closed pipe is no error."""
+    """The console script: whatever was asked wrongly is one line and an exit code, a closed pipe is no error."""
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # a terminal that lacks a sign shows `?`
     try:
-        app(prog_name="raybench")
+        code = app(prog_name="raybench", standalone_mode=False)
+    except _Misuse as misuse:
+        raise SystemExit(complain_of_words(misuse)) from None
     except RaybenchError as error:
         complain(error)
         raise SystemExit(error.exit_code) from None
     finally:
         _flush()
+    raise SystemExit(code)
 
 
 def _flush() -> None:

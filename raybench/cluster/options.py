@@ -43,6 +43,8 @@ class RunOptions:
 
     def folder(self) -> Path:
         """Where results go. Raises UsageError for a place that would lose them."""
+        if not self.out.strip():
+            raise UsageError("--out: give a folder")
         if "://" in self.out:
             raise UsageError(f"--out {self.out}: object storage is not supported yet; give a folder")
         try:

@@ -72,7 +72,7 @@ def describe(
         host=host,
         outcome=outcome,
         error_type=error_type,
-        error_text=clean_text(str(error)),
+        error_text=clean_text(f"it called sys.exit({error.code!r})" if isinstance(error, SystemExit) else str(error)),
         traceback=trace,
         elapsed_s=elapsed_s,
     )

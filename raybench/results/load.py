@@ -53,9 +53,10 @@ def load(
     """
     if table not in TABLES:
         raise UsageError(f"no table {table!r}: there are {', '.join(TABLES)}")
+    if columns is not None and table != "trials":
+        raise UsageError(f"columns can be chosen of trials only, not of {table}: choose them from what comes back")
     paths = _flat(outs)
     roots = _roots(paths)
-    assert columns is None or table == "trials", "columns are chosen of trials only"
     names = None if columns is None else [*REQUIRED["trials"], *_known(columns)]
     trials = _read(roots, "trials", strict, names)
     if trials.empty:

@@ -23,6 +23,7 @@ from raybench.results.load import load
 
 ROOT = Path(__file__).parent.parent.parent
 COMMAND = [sys.executable, "-m", "raybench"]
+LIMIT_S = 560.0          # of a command that takes one or two minutes where nothing else runs
 RAY_GONE_LIMIT_S = 65.0  # two of Ray's agents end by themselves a minute after their driver
 
 
@@ -47,12 +48,16 @@ class Host:
 
     def start(self, *words: object, **env: str) -> subprocess.Popen[str]:
         """Start `raybench WORDS`; its own session, so that a signal reaches the driver only."""
+        return self.start_python(*COMMAND[1:], *words, **env)
+
+    def start_python(self, *words: object, **env: str) -> subprocess.Popen[str]:
+        """Start `python WORDS` the same way."""
         return subprocess.Popen(
-            [*COMMAND, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            [sys.executable, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             env=self.env | env, cwd=self.folder, stdin=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
 
-    def run(self, *words: object, limit_s: float = 280.0, **env: str) -> subprocess.CompletedProcess[str]:
+    def run(self, *words: object, limit_s: float = LIMIT_S, **env: str) -> subprocess.CompletedProcess[str]:
         """Run `raybench WORDS` to its end."""
         process = self.start(*words, **env)
         try:

@@ -16,8 +16,9 @@ SWEEP = """\
 name: faults
 base: {workload: faulty, model: fine, num_workers: 2, warmup: 1, measure: 10, timeout: 6}
 axes:
-  model: [fine, miscounts, oom_host, oom_cuda, absent, killed, raises]
+  model: [fine, absent, stopped, killed, raises]
 include:
+  - {workload: faulty, num_workers: 1, axes: {model: [miscounts, oom_host, oom_cuda, exits]}}
   - {workload: faulty, model: fine, num_workers: 64}
   - {workload: matmul, model: {m: 64, k: 64, n: 64}, precision: tf32, num_workers: 1}
   - {workload: matmul, model: {m: 64, k: 64, n: 64}, precision: fp32, num_workers: 1}
@@ -62,11 +63,13 @@ def rows(host: Host) -> pd.DataFrame:
 @pytest.mark.parametrize(
     ("which", "outcome", "error_type", "rank"),
     [
-        ("oom_host/fp32/-", "oom_host", "RuntimeError", 1),
-        ("oom_cuda/fp32/-", "oom_cuda", "OutOfMemoryError", 1),
+        ("oom_host/fp32/-", "oom_host", "RuntimeError", 0),
+        ("oom_cuda/fp32/-", "oom_cuda", "OutOfMemoryError", 0),
         ("absent/fp32/-", "timeout", "DeadlineExceeded", 1),
+        ("stopped/fp32/-", "timeout", "DeadlineExceeded", 1),
         ("killed/fp32/-", "worker_died", "ActorDiedError", 1),
         ("raises/fp32/-", "workload_error", "ValueError", 1),
+        ("exits/fp32/-", "workload_error", "SystemExit", 0),
         ("miscounts/fp32/-", "workload_error", "KeyError", None),
         ("too_many/fp32/-", "infeasible", "capacity", None),
         ("custom/tf32/-", "infeasible", "unsupported", None),
@@ -87,11 +90,11 @@ def test_all_other_trials_are_ok(rows, which):
 
 
 def test_one_row_for_each_planned_trial(host, rows):
-    """Twelve trials; the exit code says that some are not ok, the closing line which."""
-    assert len(rows) == 12
+    """Fourteen trials; the exit code says that some are not ok, the closing line which."""
+    assert len(rows) == 14
     assert host.done.returncode == 1
     assert "3 ok" in host.done.stdout
-    assert "1 timeout" in host.done.stdout
+    assert "2 timeout" in host.done.stdout
 
 
 def test_texts_are_clear_and_clean(rows):
@@ -99,6 +102,7 @@ def test_texts_are_clear_and_clean(rows):
     assert "64 workers" in rows.loc["too_many/fp32/-", "error_text"]
     assert CUT_SHARD in rows.loc["custom/fp32/shards", "error_text"]
     assert rows.loc["raises/fp32/-", "error_text"] == "the shape is wrong [bold]"
+    assert rows.loc["exits/fp32/-", "error_text"] == "it called sys.exit(3)"
 
 
 def test_both_stacks_of_a_hang_are_kept(host, rows):

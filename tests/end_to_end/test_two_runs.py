@@ -1,9 +1,9 @@
-"""A quick look, then two runs into one folder at the same time."""
+"""Two runs into one folder at the same time. A quick look before a full run: see test_from_python.py."""
 
 import pytest
 
 from raybench.judge.compare import compare
-from tests.end_to_end.harness import Host
+from tests.end_to_end.harness import LIMIT_S, Host
 
 pytestmark = pytest.mark.ray
 
@@ -15,22 +15,15 @@ axes: {seed: [0, 1, 2]}
 
 
 def test_two_clusters_at_the_same_time(host: Host):
-    """Twice the rows, none lost; comparing pairs each config with its twin; a quick row is not taken for done."""
+    """Twice the rows, none lost; comparing pairs each config with its twin."""
     sweep = host.write("shared.yaml", SWEEP)
-    quick = host.run_sweep(sweep, "--local", "--cluster", "a", "--quick")
-    assert quick.returncode == 0, quick.stdout + quick.stderr + host.ray_log()
     runs = [host.start("run", sweep, "--out", host.out, "--local", "--cluster", name) for name in ("a", "b")]
-    ended = [run.communicate(timeout=280) for run in runs]
+    ended = [run.communicate(timeout=LIMIT_S) for run in runs]
     assert [run.returncode for run in runs] == [0, 0], ended
     rows = host.rows()
-    assert rows.groupby(["cluster", "quality"]).size().to_dict() == {
-        ("a", "full"): 3,
-        ("a", "quick"): 3,
-        ("b", "full"): 3,
-    }
-    full = rows[rows["quality"] == "full"]
-    compared = compare(full, by="cluster")
-    assert sorted(full["work_key"].value_counts()) == [2, 2, 2]
+    assert rows.groupby("cluster").size().to_dict() == {"a": 3, "b": 3}
+    compared = compare(rows, by="cluster")
+    assert sorted(rows["work_key"].value_counts()) == [2, 2, 2]
     ratios = compared.set_index("cluster")["ratio"]
     assert list(ratios["a"]) == [1.0, 1.0, 1.0]
     assert (ratios["b"] > 0).all()

@@ -31,3 +31,10 @@ def test_a_column_that_there_is_not_is_told(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="schema --columns"):
         load(tmp_path, columns=["zzz"])
     assert "mfu" in load(tmp_path, columns="mfu")
+
+
+def test_columns_of_other_tables_are_refused(tmp_path: Path) -> None:
+    """Said, not ignored."""
+    store(tmp_path, make_trial())
+    with pytest.raises(UsageError, match="of trials only, not of steps"):
+        load(tmp_path, table="steps", columns=["step_ms"])
