@@ -6,6 +6,7 @@ import subprocess
 import threading
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -86,14 +87,8 @@ def test_signals(module_host: Host, host: Host, leaving: list[Leaving]):
     The running trial ends `interrupted`, the first two stay, the driver is gone in time, Ray soon after, and the same
     command finishes the sweep.
     """
-    numbers = {signal.SIGINT: module_host, signal.SIGTERM: host}
-    processes = {number: start(one) for number, one in numbers.items()}
-    for number, one in numbers.items():
-        wait_until(lambda one=one: len(one.starts()) >= 3, LIMIT_S)
-        stopped(processes[number], number)
-        outcomes = Counter(one.rows()["outcome"])
-        assert outcomes["ok"] >= 2
-        assert outcomes["interrupted"] == len(one.starts()) - outcomes["ok"]
+    with ThreadPoolExecutor(2) as both:      # each is stopped when it is there, whatever the other does
+        list(both.map(stopped_in_its_third_trial, (module_host, host), (signal.SIGINT, signal.SIGTERM)))
     leaving.append(Leaving(module_host))
     done = host.run("run", host.folder / "interrupted.yaml", "--out", host.out, "--local")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -112,6 +107,16 @@ def test_rays_processes_leave_after_a_signal(leaving: list[Leaving]):
     took_s = leaving[0].wait()
     assert took_s is not None
     assert took_s <= RAY_GONE_LIMIT_S
+
+
+def stopped_in_its_third_trial(host: Host, number: signal.Signals) -> None:
+    """Start the sweep, stop it, and look at what is committed."""
+    process = start(host)
+    wait_until(lambda: len(host.starts()) >= 3 or process.poll() is not None, LIMIT_S)
+    stopped(process, number)
+    outcomes = Counter(host.rows()["outcome"])
+    assert outcomes["ok"] >= 2
+    assert outcomes["interrupted"] == len(host.starts()) - outcomes["ok"]
 
 
 def start(host: Host, *options: str) -> subprocess.Popen[str]:
