@@ -91,7 +91,7 @@ def _other(curve: Curve, others: Sequence[Curve], workers: int) -> Baseline:
 
 def _differences(a: Curve, b: Curve) -> dict[str, tuple[Any, Any]]:
     """What was asked and what ran, by name, where it is not the same."""
-    of_a, of_b = ({**settings(curve.config), "scaling": curve.kind} for curve in (a, b))
+    of_a, of_b = ({**settings(curve.config, curve.kind), "scaling": curve.kind} for curve in (a, b))
     asked = {name: (of_a.get(name), of_b.get(name)) for name in dict.fromkeys([*of_a, *of_b])}
     facts = {name: (a.facts[name], b.facts[name]) for name in FACTS if not _follows(name, asked)}
     return {name: pair for name, pair in {**asked, **facts}.items() if pair[0] != pair[1]}

@@ -27,8 +27,8 @@ FACTS: Final = (
     "ray_version",
 )  # fmt: skip
 """Columns that are equal on all of a curve: where it ran, what really ran, and with which software."""
-_FOLLOWS: Final = frozenset({"num_workers", "nodes", "packing", "scaling"})
-"""Settings that say how many GPUs there are and where, and which curve is meant."""
+_FOLLOWS: Final = frozenset({"num_workers", "nodes", "packing"})
+"""Settings that say how many GPUs there are and where."""
 _BATCH: Final = frozenset({"micro_batch", "grad_accum", "global_batch"})
 _RESOLVED: Final = frozenset({"device", "backend"})
 """Asked as `auto` or by name: what came of it is among the facts."""
@@ -49,9 +49,12 @@ class Curve:
 
 def curves_of(frame: pd.DataFrame, configs: ParsedConfigs) -> tuple[pd.DataFrame, list[Curve]]:
     """The rows with `pair` (their curve's number), `value` (GPUs), `work`, `order` and `row`; and the curves."""
+    kinds = _kinds(configs.configs)
+    asked = [_asked_key(config, kind) for config, kind in zip(configs.configs, kinds, strict=True)]
     rows: pd.DataFrame = frame.assign(
-        value=frame["num_workers"].astype("int64"), row=np.arange(len(frame)), asked=_asked_keys(configs)
-    )
+        value=frame["num_workers"].astype("int64"), row=np.arange(len(frame)), asked=configs.spread(asked),
+        kind=configs.spread(kinds),
+    )  # fmt: skip
     rows["pair"] = _numbered(rows)
     rows["order"] = rows.groupby("pair", sort=False)["sweep_order"].transform("min").astype("int64")
     curves = _told_apart(_curves(rows, configs))
@@ -59,21 +62,35 @@ def curves_of(frame: pd.DataFrame, configs: ParsedConfigs) -> tuple[pd.DataFrame
     return rows, curves
 
 
-def settings(config: Mapping[str, Any]) -> dict[str, Any]:
+def settings(config: Mapping[str, Any], kind: str) -> dict[str, Any]:
     """The settings in which the rows of a curve are equal, by dotted path."""
-    left_out = NOT_WORK | _FOLLOWS | _RESOLVED | (_BATCH - _kept_batch(config))
+    left_out = NOT_WORK | _FOLLOWS | _RESOLVED | (_BATCH - _kept_batch(config, kind))
     return {path: value for path, value in flattened(config) if not within(path, left_out)}
 
 
-def kind_of(config: Mapping[str, Any]) -> str:
-    """Which curve a config belongs to: as the sweep says, else weak where the whole batch follows from the GPUs.
+def _kinds(configs: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Which curve each config belongs to: weak where the whole batch follows from the GPUs.
 
     A batch that was given as a whole is strong scaling, and so is work without batches, of which each rank has a part.
+    Given both a GPU's batch and the whole, it is strong where the whole has several numbers of GPUs, else weak where
+    that of a GPU has.
     """
-    asked = config.get("scaling")
-    if asked in (STRONG, WEAK):
-        return str(asked)
-    return WEAK if derived_batch_number(config.get("batch_given")) == "global_batch" else STRONG
+    derived = [derived_batch_number(config.get("batch_given")) for config in configs]
+    kinds = [WEAK if number == "global_batch" else STRONG for number in derived]
+    both = [index for index, config in enumerate(configs) if {"micro_batch", "global_batch"} <= _given(config)]
+    keys = {kind: {index: _asked_key(configs[index], kind) for index in both} for kind in (STRONG, WEAK)}
+    counts: dict[str, set[Any]] = {}
+    for of_kind in keys.values():
+        for index, key in of_kind.items():
+            counts.setdefault(key, set()).add(configs[index].get("num_workers"))
+    for index in both:
+        if len(counts[keys[STRONG][index]]) == 1 and len(counts[keys[WEAK][index]]) > 1:
+            kinds[index] = WEAK
+    return kinds
+
+
+def _given(config: Mapping[str, Any]) -> frozenset[str]:
+    return frozenset(str(config.get("batch_given") or "").split("+")) & _BATCH
 
 
 def family_of(config: Mapping[str, Any]) -> str:
@@ -84,21 +101,17 @@ def family_of(config: Mapping[str, Any]) -> str:
     return f"{workload}, {'square' if shape['m'] == shape['k'] == shape['n'] else 'batch'}"
 
 
-def _kept_batch(config: Mapping[str, Any]) -> frozenset[str]:
+def _kept_batch(config: Mapping[str, Any], kind: str) -> frozenset[str]:
     """The batch numbers that are equal on the curve of a config: the total, or those of a GPU, and what was given."""
-    if kind_of(config) == WEAK:
+    if kind == WEAK:
         return frozenset({"micro_batch", "grad_accum"})
-    given = frozenset(str(config.get("batch_given") or "").split("+")) & _BATCH
+    given = _given(config)
     return given | {"global_batch"} if len(given) < len(_BATCH) else frozenset({"global_batch"})
 
 
-def _asked_keys(configs: ParsedConfigs) -> np.ndarray[Any, Any]:
-    return configs.spread([_asked_key(config) for config in configs.configs])
-
-
-def _asked_key(config: Mapping[str, Any]) -> str:
-    kept = _kept_batch(config)
-    numbers = json.dumps([kind_of(config), {name: config.get(name) for name in sorted(kept)}])
+def _asked_key(config: Mapping[str, Any], kind: str) -> str:
+    kept = _kept_batch(config, kind)
+    numbers = json.dumps([kind, {name: config.get(name) for name in sorted(kept)}])
     return pairing_key(dict(config), without=_FOLLOWS | _RESOLVED | _BATCH) + numbers
 
 
@@ -138,12 +151,12 @@ def plain(column: pd.Series[Any]) -> list[Any]:
 def _curves(rows: pd.DataFrame, configs: ParsedConfigs) -> list[Curve]:
     """Each curve, with the config of its first row and the facts of its first one that ended `ok`."""
     found: dict[int, Curve] = {}
-    columns = (rows["pair"], rows["value"], rows["row"], rows["outcome"].eq("ok"))
-    for pair, value, row, ok, *facts in zip(*map(plain, columns), *(plain(rows[name]) for name in FACTS), strict=True):
+    columns = [rows["outcome"].eq("ok"), *(rows[name] for name in ("pair", "value", "row", "kind", *FACTS))]
+    for ok, pair, value, row, kind, *facts in zip(*map(plain, columns), strict=True):
         seen, config = found.get(pair), configs.row(row)
         if seen is None:
             nothing = dict.fromkeys(FACTS) | {"cluster": facts[0]}
-            seen = Curve(pair, kind_of(config), "", config, nothing, frozenset(), frozenset())
+            seen = Curve(pair, kind, "", config, nothing, frozenset(), frozenset())
         known = dict(zip(FACTS, facts, strict=True)) if ok and not seen.counts else seen.facts
         counts = seen.counts | {value} if ok else seen.counts
         found[pair] = replace(seen, facts=known, counts=counts, attempted=seen.attempted | {value})
@@ -168,7 +181,7 @@ def _told_apart(curves: Sequence[Curve]) -> list[Curve]:
 
 
 def _sayable(curve: Curve) -> dict[str, Any]:
-    batch = {name: curve.config.get(name) for name in sorted(_kept_batch(curve.config))}
+    batch = {name: curve.config.get(name) for name in sorted(_kept_batch(curve.config, curve.kind))}
     facts = {name: value for name, value in curve.facts.items() if name != "cluster"}     # it has its own column
     return {"scaling": curve.kind, **dict.fromkeys(sorted(_BATCH)), **batch, **facts}
 

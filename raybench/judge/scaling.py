@@ -165,7 +165,7 @@ def _verdicts(curves: Sequence[Curve], seen: _Seen, baseline: int | None) -> lis
 
 def _measurements(frame: pd.DataFrame) -> pd.DataFrame:
     """The rows that were to measure something: a probe looks for a size, a profiled run for a cause."""
-    measured: pd.DataFrame = frame[frame["quality"].isin(["full", "quick"])]
+    measured: pd.DataFrame = frame[frame["quality"].isin(["full", "quick"])].reset_index(drop=True)
     if measured.empty:
         raise UsageError(f"there are no measurements to compare, only {' and '.join(frame['quality'].unique())} rows")
     return measured

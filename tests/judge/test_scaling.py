@@ -125,6 +125,23 @@ def test_strong_and_weak_curves_of_one_sweep_are_kept_apart() -> None:
     assert scaled["curve"].nunique() == 2
 
 
+def test_batches_written_out_are_told_by_what_is_equal() -> None:
+    """4 a GPU and 4, 8 and 16 in all were given: weak. With 16 in all on 1, 2 and 4 as well, those are strong."""
+    given = {"batch_given": "micro_batch+global_batch"}
+    weak = [make_trial(make_config(num_workers=n, **given)) for n in (1, 2, 4)]
+    assert column(scaling(frame_of(*weak)), "scaling") == ["weak"] * 3
+    strong = [make_trial(make_config(num_workers=n, grad_accum=4 // n, **given)) for n in (1, 2)]
+    scaled = scaling(frame_of(*weak, *strong))
+    of_kind = {kind: column(group, "num_workers") for kind, group in scaled.groupby("scaling")}
+    assert of_kind == {"strong": [1, 2, 4], "weak": [1, 2]}
+
+
+def test_rows_may_be_numbered_twice() -> None:
+    """As two frames that were put one below the other."""
+    frames = [frame_of(on(n, step_ms=100.0 / n)) for n in (1, 2)]
+    assert column(scaling(pd.concat(frames)), "speedup") == [1.0, 2.0]
+
+
 def test_any_numbers_and_any_baseline() -> None:
     """3, 6 and 12 GPUs; against 6, 3 GPUs are half and 12 are 1.6 times: efficiencies 1.0 and 0.8."""
     rows = [on(n, step_ms=ms, changes=batch(n)) for n, ms in ((3, 100.0), (6, 50.0), (12, 31.25))]
