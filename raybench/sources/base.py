@@ -1,7 +1,8 @@
-"""What every source gives the step loop: this rank's micro-batches, in order, on the device."""
+"""What every source gives the step loop, and the two ways in which host memory comes to hold a micro-batch."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol
 
 import torch
@@ -10,7 +11,7 @@ from raybench.spec.samples import Batch
 
 
 class Batches(Protocol):
-    """An endless iterator of micro-batches that are already on the device.
+    """An endless iterator of micro-batches that are already on the device; each is good until the next is asked for.
 
     It has no clock: the loop times how long `next` takes. `close` gives back memory, files and processes, and may be
     called twice.
@@ -25,9 +26,46 @@ class Reader(Protocol):
     """Makes the micro-batches of a rank in host memory. It is pickled to loader processes before its first use."""
 
     def read(self, micro_step: int) -> torch.Tensor:
-        """The records of that micro step, (B, *record shape), in ordinary host memory."""
+        """The records of that micro step, (B, *record shape), in host memory."""
         ...
 
     def close(self) -> None:
         """Close what is open; `read` would open it again."""
         ...
+
+
+class Filler(Protocol):
+    """Reads the micro-batches of a rank from files into memory that is made once. Pickled as a reader is."""
+
+    def room(self) -> torch.Tensor:
+        """Flat memory for one micro-batch."""
+        ...
+
+    def fill(self, micro_step: int, room: torch.Tensor) -> None:
+        """Read that micro step's values into `room`."""
+        ...
+
+    def records(self, micro_step: int, filled: torch.Tensor) -> torch.Tensor:
+        """The records (B, *record shape) of what `fill` left, wherever it has been copied since."""
+        ...
+
+    def close(self) -> None:
+        """Close what is open; `fill` would open it again."""
+        ...
+
+
+@dataclass(frozen=True)
+class FreshReader:
+    """A filler as a reader: every micro-batch in memory of its own."""
+
+    filler: Filler
+
+    def read(self, micro_step: int) -> torch.Tensor:
+        """The records of that micro step."""
+        room = self.filler.room()
+        self.filler.fill(micro_step, room)
+        return self.filler.records(micro_step, room)
+
+    def close(self) -> None:
+        """Close what is open."""
+        self.filler.close()

@@ -5,14 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from math import prod
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
 
-from raybench.sources.records import record_dtype, record_shape
+from raybench.sources.records import record_shape, smallest_dtype
 from raybench.sources.tokens import GENERATOR_VERSION
 from raybench.spec.built_in import family
 from raybench.spec.config import Source, TrialConfig, canonical_json
@@ -20,6 +22,7 @@ from raybench.spec.samples import Sample
 
 FORMAT_VERSION: Final = 1
 TARGET_SHARD_BYTES: Final = 128 * 2**20
+DTYPES: Final[Mapping[str, str]] = MappingProxyType({"uint16": "<u2", "int32": "<i4", "int64": "<i8"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +91,7 @@ def layout(config: TrialConfig) -> Layout:
     """The layout of the data that a config's `shards` source reads."""
     assert config.source is not None
     num_samples, sample = config.source.num_samples, sample_of(config)
-    dtype = record_dtype(sample)
+    dtype = DTYPES[config.source.dtype] if config.source.dtype else smallest_dtype(sample)
     return Layout(
         num_samples=num_samples,
         sample=sample,
@@ -110,10 +113,11 @@ def folder(config: TrialConfig) -> Path:
 
 
 def located(config: TrialConfig) -> TrialConfig:
-    """The config with an absolute `data_dir`: workers of a joined Ray have another environment and working folder."""
+    """The config with absolute paths: workers of a joined Ray have another environment and working folder."""
     if config.source is None:
         return config
-    source = config.source.model_copy(update={"data_dir": str(data_root(config.source).absolute())})
+    path = config.source.path and str(Path(config.source.path).expanduser().absolute())
+    source = config.source.model_copy(update={"data_dir": str(data_root(config.source).absolute()), "path": path})
     return config.model_copy(update={"source": source})
 
 

@@ -10,9 +10,10 @@ import numpy as np
 
 from raybench.errors import DataError
 from raybench.sources import manifest
-from raybench.sources.layout import Layout, folder, layout, shard_name
+from raybench.sources.layout import Layout, data_root, folder, layout, shard_name
 from raybench.sources.lock import locked
 from raybench.sources.records import records, samples_at_a_time
+from raybench.sources.token_file import prepare_tokens
 from raybench.spec.config import TrialConfig
 
 _SPARE_BYTES = 256 * 2**20           # left free on the disk
@@ -26,17 +27,23 @@ def prepare(config: TrialConfig) -> None:
     Raises:
         DataError: prepared data is not what its manifest says, the disk cannot hold or take it, or another run hangs.
     """
-    if config.source is None or config.source.name != "shards":
+    makers = {"shards": _prepare_shards, "tokens": prepare_tokens}
+    if config.source is None or config.source.name not in makers:
         return
-    directory, wanted = folder(config), layout(config)
     try:
-        directory.mkdir(parents=True, exist_ok=True)
-        with locked(directory):
-            if not manifest.exists(directory):
-                _write(directory, wanted)
-            manifest.check(directory, wanted)
+        makers[config.source.name](config)
     except OSError as error:
-        raise DataError(f"cannot prepare data in {directory}: {error}; choose another source.data_dir") from error
+        where = data_root(config.source)
+        raise DataError(f"cannot prepare data in {where}: {error}; choose another source.data_dir") from error
+
+
+def _prepare_shards(config: TrialConfig) -> None:
+    directory, wanted = folder(config), layout(config)
+    directory.mkdir(parents=True, exist_ok=True)
+    with locked(directory):
+        if not manifest.exists(directory):
+            _write(directory, wanted)
+        manifest.check(directory, wanted)
 
 
 def _write(directory: Path, wanted: Layout) -> None:

@@ -21,7 +21,7 @@ def record_shape(sample: Sample) -> tuple[int, ...]:
 
 
 def record_dtype(sample: Sample) -> str:
-    """The type of a record's values on disk, as numpy writes it: int64 little-endian, or bytes."""
+    """The type of a record's values as they are made, as numpy writes it: int64 little-endian, or bytes."""
     return "|u1" if isinstance(sample, ImageSample) else "<i8"
 
 
@@ -32,9 +32,16 @@ def records(seed: int, indices: npt.NDArray[np.int64], sample: Sample) -> npt.ND
     return tokens(seed, indices, sample)
 
 
+def smallest_dtype(sample: Sample) -> str:
+    """The type of a record's values on disk where nobody asks for another: the smallest that holds them all."""
+    if isinstance(sample, ImageSample):
+        return record_dtype(sample)
+    return "<u2" if sample.vocab_size <= 2**16 else "<i4"
+
+
 def unpack(batch: torch.Tensor, sample: Sample) -> Batch:
     """The batch of those records, on the device where they are."""
-    return unpack_images(batch, sample) if isinstance(sample, ImageSample) else batch
+    return unpack_images(batch, sample) if isinstance(sample, ImageSample) else batch.to(torch.int64)
 
 
 def samples_at_a_time(sample: Sample) -> int:

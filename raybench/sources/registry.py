@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import torch
 
-from raybench.sources.base import Batches, Reader
+from raybench.sources.base import Batches, Filler, FreshReader, Reader
 from raybench.sources.device import DeviceBatches
 from raybench.sources.generate import Generator
 from raybench.sources.host import HostBatches
 from raybench.sources.index import Share
 from raybench.sources.layout import folder, layout, sample_of
 from raybench.sources.loader import LoaderBatches
+from raybench.sources.memory import MemoryReader
+from raybench.sources.ring import RingBatches
 from raybench.sources.shards import ShardReader
+from raybench.sources.token_reader import TokenFileReader
 from raybench.spec.config import TrialConfig
 
 
@@ -39,13 +42,24 @@ def open_source(config: TrialConfig, rank: int, world_size: int, device: torch.d
     part, sample = share(config, rank, world_size), sample_of(config)
     if config.source.name == "device":
         return DeviceBatches(part, config.seed, sample, device)
-    if config.source.loader_workers > 0:
-        return LoaderBatches(_reader(config, part), sample, config.source.loader_workers, device)
-    return HostBatches(_reader(config, part), sample, device)
+    filler = _filler(config, part)
+    if filler is not None and config.source.prefetch and not config.source.loader_workers:
+        return RingBatches(filler, sample, config.source.prefetch, device)
+    reader = FreshReader(filler) if filler is not None else _reader(config, part, device)
+    if config.source.loader_workers:
+        return LoaderBatches(reader, sample, config.source.loader_workers, device)
+    return HostBatches(reader, sample, device)
 
 
-def _reader(config: TrialConfig, part: Share) -> Reader:
+def _filler(config: TrialConfig, part: Share) -> Filler | None:
     assert config.source is not None
-    if config.source.name == "generate":
-        return Generator(part, config.seed, sample_of(config))
-    return ShardReader(part, layout(config), folder(config))
+    if config.source.name == "shards":
+        return ShardReader(part, layout(config), folder(config))
+    return TokenFileReader(part, config) if config.source.name == "tokens" else None
+
+
+def _reader(config: TrialConfig, part: Share, device: torch.device) -> Reader:
+    assert config.source is not None
+    if config.source.name == "memory":
+        return MemoryReader(part, config.seed, sample_of(config), pinned=device.type == "cuda")
+    return Generator(part, config.seed, sample_of(config))

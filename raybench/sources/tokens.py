@@ -19,10 +19,10 @@ def tokens(seed: int, indices: npt.NDArray[np.int64], sample: TokenSample) -> np
     """The samples at `indices`, (B, *sample.shape), uniform in 0 .. vocab_size - 1.
 
     Counter-based: the generator is SplitMix64 (Steele, Lea, Flood 2014) entered at counter
-    `index * sample.length + position`. The upper 32 bits are brought into range by multiply and shift (Lemire 2019,
+    `index * sample.stride + position`. The upper 32 bits are brought into range by multiply and shift (Lemire 2019,
     arXiv:1805.10941), whose bias is below vocab_size / 2**32.
     """
-    first = indices.astype(np.uint64)[:, None] * np.uint64(sample.length)
+    first = indices.astype(np.uint64)[:, None] * np.uint64(sample.stride)
     counter = first + np.arange(sample.length, dtype=np.uint64)[None, :]                   # (B, length)
     counter += np.uint64(scrambled(seed))
     drawn = bounded(splitmix64(counter), sample.vocab_size)

@@ -18,6 +18,7 @@ from raybench.spec.mistakes import Mistake, Mistakes, instead, shown
 from raybench.spec.plain_words import problems
 from raybench.spec.resolve import Dropped, ModelChoice, Resolved, Speakers, blame, resolve
 from raybench.spec.settings import SETTINGS, Layer
+from raybench.spec.source_rules import source_mistakes
 from raybench.spec.sweep import Block, Head
 
 QUICK_STEPS = {"warmup": 2, "measure": 10}
@@ -162,7 +163,7 @@ class Assembler:
                 involved = [settings[name] for name in (field, *_BATCH, "num_workers") if name in settings]
                 self._mistakes.extend([blame([*involved, workload], f"{field} {what}")])
             return None
-        for sentence in family.rule(config):
+        for sentence in (*family.rule(config), *source_mistakes(family, config)):
             name, _, what = sentence.partition(": ")
             involved = [settings[each] for each in (name, "num_workers") if each in settings]
             self._mistakes.extend([blame([*involved, workload], what or sentence)])

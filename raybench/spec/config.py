@@ -22,12 +22,13 @@ Backend = Literal["auto", "nccl", "gloo"]
 Isolation = Literal["repeat", "warm", "fresh"]
 Packing = Literal["pack", "spread", "strict_spread"]
 Quality = Literal["full", "quick", "probe", "profiled"]
-SourceName = Literal["device", "generate", "shards"]
+SourceName = Literal["device", "memory", "generate", "shards", "tokens"]
+TokenDtype = Literal["uint16", "int32", "int64"]
 
 NOT_IN_KEY = frozenset({"model_name", "batch_given", "timeout_s", "cpus_per_worker"})
 """Names, limits and placement: they change neither the work nor how it is measured."""
 NOT_IN_WORK_KEY = frozenset({"warmup", "measure", "quality", "isolation"})
-NEVER_IN_KEY = frozenset({"source.data_dir"})
+NEVER_IN_KEY = frozenset({"source.data_dir", "source.path"})
 """Paths: where data lies does not change it."""
 ADDED_SINCE_RB1: dict[str, tuple[Any, ...]] = {
     "nodes": (None,),
@@ -39,6 +40,8 @@ ADDED_SINCE_RB1: dict[str, tuple[Any, ...]] = {
     "bucket_mb": (None,),
     "zero_stage": (None,),
     "timing": ("events",),
+    "source.dtype": (None,),
+    "source.prefetch": (2,),
 }
 """Fields added after `rb1` with the values under which they are left out of the key, so that old keys stay.
 
@@ -70,6 +73,9 @@ class Source(Frozen):
     num_shards: Count | None = None                              # None: shards of about 128 MB
     data_dir: str | None = None                                  # None: raybench's own cache folder
     loader_workers: Annotated[int, Field(ge=0, le=256)] = 0      # 0: batches are made in the rank's own process
+    dtype: TokenDtype | None = None                              # of tokens on disk; None: the smallest that holds them
+    path: str | None = None                                      # a token file of one's own; None: one is prepared
+    prefetch: Annotated[int, Field(ge=0, le=64)] = 2             # micro steps that a thread reads ahead; 0: no thread
 
 
 class Extent(Frozen):

@@ -140,7 +140,7 @@ def _collapse(configs: Iterable[TrialConfig]) -> tuple[dict[str, TrialConfig], l
 def _unkeyed(config: TrialConfig) -> Mapping[str, Any]:
     """What is no part of the key."""
     fields = {name: getattr(config, name) for name in NOT_IN_KEY}
-    return fields | {"data_dir": config.source.data_dir if config.source else None}
+    return fields | {name: config.source and getattr(config.source, name) for name in ("data_dir", "path")}
 
 
 def _ordered(spec: SweepSpec, keyed: Mapping[str, TrialConfig]) -> Iterator[PlannedTrial]:

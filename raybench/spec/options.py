@@ -12,8 +12,10 @@ _LARGE = MappingProxyType({"num_samples": 3_750_000})
 KNOWN_OPTIONS: Mapping[str, Mapping[str, frozenset[str]]] = MappingProxyType({
     "source": MappingProxyType({
         "device": frozenset({"num_samples"}),
+        "memory": frozenset({"num_samples"}),
         "generate": frozenset({"num_samples", "loader_workers"}),
-        "shards": frozenset({"num_samples", "num_shards", "data_dir", "loader_workers"}),
+        "shards": frozenset({"num_samples", "num_shards", "data_dir", "loader_workers", "dtype", "prefetch"}),
+        "tokens": frozenset({"num_samples", "path", "data_dir", "dtype", "prefetch"}),
     }),
     "optimizer": MappingProxyType({
         "adamw": frozenset({"lr", "weight_decay", "implementation"}),
@@ -26,6 +28,7 @@ KNOWN_OPTIONS: Mapping[str, Mapping[str, frozenset[str]]] = MappingProxyType({
 DEFAULT_OPTIONS: Mapping[tuple[str, str], Mapping[str, Any]] = MappingProxyType({
     ("source", "generate"): _LARGE,
     ("source", "shards"): _LARGE,
+    ("source", "tokens"): _LARGE,
     ("optimizer", "adam"): MappingProxyType({"weight_decay": 0.0}),  # as torch has it: only adamw decays by default
     ("optimizer", "sgd"): MappingProxyType({"weight_decay": 0.0}),
 })

@@ -16,7 +16,7 @@ from raybench.spec.sweep import NOT_INHERITED, Head, is_bundle
 
 Override = tuple[str, Node]
 _HEAD = dict.fromkeys(Head.model_fields)
-_FREE_TEXT = frozenset({"source.data_dir"})
+_FREE_TEXT = frozenset({"source.data_dir", "source.path"})
 """Settings in which a comma may stand."""
 
 

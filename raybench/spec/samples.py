@@ -12,15 +12,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TokenSample:
-    """Tokens of that `shape`, each from 0 to `vocab_size` - 1."""
+    """Tokens of that `shape`, each from 0 to `vocab_size` - 1.
+
+    Samples lie in one long stream, each `stride` after the one before: the last `overlap` tokens of a sample are the
+    first of the next, as where each token but the last is input and each but the first is target.
+    """
 
     shape: tuple[int, ...]
     vocab_size: int
+    overlap: int = 0
 
     @property
     def length(self) -> int:
         """Tokens in a sample."""
         return prod(self.shape)
+
+    @property
+    def stride(self) -> int:
+        """Tokens from the beginning of a sample to that of the next."""
+        return self.length - self.overlap
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ def test_every_phase_in_every_precision(session: Session, phase: str, precision:
     assert session.clean
 
 
-@pytest.mark.parametrize("source", ["device", "generate", "shards"])
+@pytest.mark.parametrize("source", ["device", "memory", "generate", "shards", "tokens"])
 @pytest.mark.parametrize("workers", [0, 1])
 def test_every_source_gives_the_same_losses(session: Session, tmp_path: Path, source: str, workers: int) -> None:
     """The same tokens in the same order, the same weights and dropout: bit for bit what `device` gives."""
@@ -77,7 +77,7 @@ def test_resnet(session: Session, phase: str, precision: str) -> None:
 def test_images_from_every_source_give_the_same_losses(session: Session, tmp_path: Path) -> None:
     """The same images, the same weights: bit for bit what `device` gives."""
     losses = session.run(resnet()).steps.loss
-    for name in ("generate", "shards"):
+    for name in ("memory", "generate", "shards"):
         config = resnet(source=Source(name=name, num_samples=10, num_shards=3, data_dir=str(tmp_path)))
         prepare(config)
         assert session.run(config).steps.loss == losses

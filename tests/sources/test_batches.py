@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import threading
 from pathlib import Path
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -12,20 +14,23 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from raybench.errors import DataError
-from raybench.sources.layout import folder
+from raybench.sources.layout import folder, layout, sample_of
 from raybench.sources.prepare import prepare
 from raybench.sources.registry import open_source, share
+from raybench.sources.ring import RingBatches
+from raybench.sources.shards import ShardReader
 from raybench.sources.tokens import tokens
-from raybench.spec.config import Source, TrialConfig
+from raybench.spec.config import Source, SourceName, TrialConfig
+from raybench.spec.families.decoder import DECODER
 from raybench.spec.samples import TokenSample
 from tests.factories import make_config
 
 CPU = torch.device("cpu")
 
 
-def config(root: Path, name: str, **source: int) -> TrialConfig:
+def config(root: Path, name: str, **source: Any) -> TrialConfig:
     """Tiny sequences over two workers from a source of that name."""
-    options = {"num_samples": 11, "num_shards": 3} | source
+    options: dict[str, Any] = {"num_samples": 11, "num_shards": 3} | source
     return make_config(
         seq_len=4, vocab_size=97, micro_batch=3, grad_accum=2, seed=5,
         source=Source(name=name, data_dir=str(root), **options),
@@ -48,7 +53,7 @@ def expected(of: TrialConfig, rank: int, count: int) -> list[torch.Tensor]:
     return [torch.from_numpy(tokens(5, part.indices(micro), TokenSample((2, 4), 97))) for micro in range(count)]
 
 
-@pytest.mark.parametrize("name", ["device", "generate", "shards"])
+@pytest.mark.parametrize("name", ["device", "memory", "generate", "shards", "tokens"])
 @pytest.mark.parametrize("rank", [0, 1])
 def test_every_source_gives_the_rule_s_tokens(tmp_path: Path, name: str, rank: int) -> None:
     """12 samples a step over a cycle of 11: every batch sooner or later wraps around."""
@@ -66,6 +71,72 @@ def test_shards_give_the_same_tokens_however_they_are_cut(
     of = config(tmp_path, "shards", num_samples=num_samples, num_shards=num_shards)
     wanted = tokens(5, share(of, rank, 2).indices(micro), TokenSample((2, 4), 97))
     assert np.array_equal(batches(of, rank, micro + 1)[micro].numpy(), wanted)
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    num_samples=st.integers(1, 20), num_shards=st.integers(1, 25), micro_batch=st.integers(1, 7),
+    grad_accum=st.integers(1, 3), rank=st.integers(0, 2), prefetch=st.integers(0, 3), workload=st.integers(0, 1),
+    dtype=st.sampled_from([None, "uint16", "int32", "int64"]),
+)  # fmt: skip
+def test_every_source_gives_the_same_samples(
+    tmp_path: Path, num_samples: int, num_shards: int, micro_batch: int, grad_accum: int, rank: int, prefetch: int,
+    workload: int, dtype: Any,
+) -> None:  # fmt: skip
+    """Over sizes, ranks and shard counts that do not divide; pairs of their own, and sequences that share a token."""
+    kind = {"workload": "decoder", "model": DECODER.presets["small"]} if workload else {"workload": "encdec"}
+    found = {}
+    for name in get_args(SourceName):
+        of = make_config(
+            **kind, seq_len=5, vocab_size=97, micro_batch=micro_batch, grad_accum=grad_accum, num_workers=3, seed=9,
+            source=Source(
+                name=name, data_dir=str(tmp_path), num_samples=num_samples, num_shards=num_shards, prefetch=prefetch,
+                dtype=dtype,
+            ),
+        )  # fmt: skip
+        found[name] = torch.stack(batches(of, rank, 6))
+    assert found["device"].dtype == torch.int64
+    for name, got in found.items():
+        assert torch.equal(got, found["device"]), name
+
+
+def test_sequences_of_a_decoder_share_a_token(tmp_path: Path) -> None:
+    """Sample i is tokens i T to i T + T of one stream: its last token is the first of the next."""
+    of = make_config(
+        workload="decoder", model=DECODER.presets["small"], seq_len=4, vocab_size=97, num_workers=1, micro_batch=5,
+        source=Source(num_samples=5),
+    )  # fmt: skip
+    (batch,) = batches(of, 0, 1)
+    assert batch.shape == (5, 5)
+    assert torch.equal(batch[1:, 0], batch[:-1, -1])
+    stream = tokens(0, np.arange(6), TokenSample((4,), 97)).reshape(-1)
+    assert np.array_equal(batch[3].numpy(), stream[12:17])
+
+
+def test_the_reader_is_ahead_and_stops(tmp_path: Path) -> None:
+    """With 3 ahead, 4 micro-batches are read while the first waits to be asked for, and not one more; closed, the
+    thread is gone."""
+    of = config(tmp_path, "shards", prefetch=3)
+    prepare(of)
+    read: list[int] = []
+    enough = threading.Event()
+
+    class Counted(ShardReader):
+        def fill(self, micro_step: int, room: torch.Tensor) -> None:
+            super().fill(micro_step, room)
+            read.append(micro_step)
+            if micro_step == 3:
+                enough.set()
+
+    filler = Counted(share(of, 0, 2), layout(of), folder(of))
+    ring = RingBatches(filler, sample_of(of), 3, CPU)
+    assert enough.wait(60)
+    first = next(ring)
+    assert torch.equal(first, expected(of, 0, 1)[0])
+    assert read == [0, 1, 2, 3]
+    ring.close()
+    ring.close()
+    assert not any(thread.name == "raybench-reader" for thread in threading.enumerate())
 
 
 @pytest.mark.parametrize("name", ["generate", "shards"])
@@ -102,7 +173,7 @@ def test_reading_what_was_not_prepared(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("loader_workers", [0, 1])
-@pytest.mark.parametrize("damage", [lambda path: os.truncate(path, 100), os.unlink])
+@pytest.mark.parametrize("damage", [lambda path: os.truncate(path, 20), os.unlink])
 def test_a_shard_that_vanishes_while_it_is_read(tmp_path: Path, damage: object, loader_workers: int) -> None:
     """Cut or deleted after the check: named in one line, and not read as zeros."""
     of = config(tmp_path, "shards", loader_workers=loader_workers)

@@ -78,12 +78,14 @@ def test_pixels_are_uniform() -> None:
     assert len(np.unique(pixels)) == 256
 
 
-@pytest.mark.parametrize("name", ["device", "generate", "shards"])
+@pytest.mark.parametrize("name", ["device", "memory", "generate", "shards"])
 @pytest.mark.parametrize("loader_workers", [0, 1])
 @pytest.mark.parametrize("rank", [0, 1])
 def test_every_source_gives_the_rule_s_images(tmp_path: Path, name: str, loader_workers: int, rank: int) -> None:
     """12 samples a step over a cycle of 11: every batch sooner or later wraps around."""
     of = config(tmp_path, name, loader_workers=loader_workers)
+    if loader_workers and name in ("device", "memory"):
+        pytest.skip("made before the first step, in the rank itself")
     part = share(of, rank, 2)
     for micro, got in enumerate(batches(of, rank, 12)):
         wanted = unpack_images(torch.from_numpy(image_records(5, part.indices(micro), SAMPLE)), SAMPLE)

@@ -28,7 +28,7 @@ from tests.factories import make_config
 @pytest.fixture
 def config(tmp_path: Path) -> TrialConfig:
     """10 samples of 2 x 4 tokens over 3 shards: 4, 4 and 2 samples of 64 bytes."""
-    source = Source(name="shards", num_samples=10, num_shards=3, data_dir=str(tmp_path))
+    source = Source(name="shards", num_samples=10, num_shards=3, data_dir=str(tmp_path), dtype="int64")
     return make_config(source=source, seq_len=4, vocab_size=100)
 
 
@@ -49,7 +49,7 @@ def test_the_manifest_says_what_each_shard_is(config: TrialConfig) -> None:
     prepare(config)
     content = json.loads((folder(config) / manifest.NAME).read_text())
     assert content["layout"] == {
-        "num_samples": 10, "sample": {"shape": [2, 4], "vocab_size": 100}, "num_shards": 3, "seed": 0,
+        "num_samples": 10, "sample": {"shape": [2, 4], "vocab_size": 100, "overlap": 0}, "num_shards": 3, "seed": 0,
         "format_version": 1, "generator_version": 1, "dtype": "<i8",
     }  # fmt: skip
     assert [shard["bytes"] for shard in content["shards"]] == [256, 256, 128]
@@ -166,7 +166,7 @@ def _until_it_has_opened(lock: Path, process: multiprocessing.process.BaseProces
     raise AssertionError("it did not wait")
 
 
-@pytest.mark.parametrize("name", ["device", "generate"])
+@pytest.mark.parametrize("name", ["device", "memory", "generate"])
 def test_sources_without_files_need_nothing(tmp_path: Path, name: str) -> None:
     """Nothing is written for them."""
     prepare(make_config(source=Source(name=name, data_dir=str(tmp_path))))

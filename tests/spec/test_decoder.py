@@ -55,7 +55,7 @@ def test_tokens_of_the_shape_s_own_length() -> None:
 def test_a_sample_is_one_token_longer() -> None:
     """Input and target in one sequence."""
     (config,) = configs("model: gpt2, seq_len: 8, vocab_size: 50")
-    assert DECODER.sample(config) == TokenSample((9,), 50)
+    assert DECODER.sample(config) == TokenSample((9,), 50, overlap=1)
 
 
 @pytest.mark.parametrize(("base", "mistake"), [

@@ -37,7 +37,7 @@ def _sequences(config: TrialConfig) -> TokenSample:
     """Input and target in one: each token but the last is input, each but the first is target."""
     assert config.seq_len is not None
     assert config.vocab_size is not None
-    return TokenSample((config.seq_len + 1,), config.vocab_size)
+    return TokenSample((config.seq_len + 1,), config.vocab_size, overlap=1)
 
 
 def _input_tokens(seq_len: int) -> int:

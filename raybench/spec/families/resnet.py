@@ -58,6 +58,9 @@ RESNET = Family(
     sample=_images,
     other_model=torchvision_model,
     source_samples=MappingProxyType({
-        "device": _ONE_BATCH_ON_THE_DEVICE, "generate": _LIKE_CIFAR, "shards": _LIKE_CIFAR,
+        "device": _ONE_BATCH_ON_THE_DEVICE,
+        "memory": _ONE_BATCH_ON_THE_DEVICE,
+        "generate": _LIKE_CIFAR,
+        "shards": _LIKE_CIFAR,
     }),
 )  # fmt: skip

@@ -1,0 +1,210 @@
+"""One flat file of tokens without a header, as nanoGPT and its kin keep a corpus: made or described once, then checked.
+
+Beside the file `train.bin` lies `train.bin.json`, which says how its tokens are stored, how many there are and which is
+the largest: found once, by reading the whole file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from raybench.errors import DataError
+from raybench.sources.layout import DTYPES, data_root, sample_of
+from raybench.sources.lock import locked
+from raybench.sources.manifest import edges_sha256
+from raybench.sources.records import samples_at_a_time, smallest_dtype
+from raybench.sources.tokens import GENERATOR_VERSION, tokens
+from raybench.spec.config import TrialConfig, canonical_json
+from raybench.spec.samples import TokenSample
+
+FORMAT_VERSION: Final = 1
+_SPARE_BYTES: Final = 256 * 2**20            # left free on the disk
+_SCANNED_BYTES: Final = 64 * 2**20
+_FOREIGN: Final = {b"\x93NUMPY": "a NumPy array", b"PK\x03\x04": "a zip archive, as torch.save writes",
+                   b"\x80\x02": "a pickle", b"\x80\x04": "a pickle", b"PAR1": "a Parquet file"}  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sidecar:
+    """What is known of a token file. `dtype` is uint16, int32 or int64, little-endian."""
+
+    dtype: str
+    num_tokens: int
+    max_token: int
+    edges_sha256: str
+    format_version: int = FORMAT_VERSION
+
+    @property
+    def num_bytes(self) -> int:
+        """Size that the file must have."""
+        return self.num_tokens * np.dtype(DTYPES[self.dtype]).itemsize
+
+
+def token_path(config: TrialConfig) -> Path:
+    """The file that a config reads: its own, or the one that is prepared for it."""
+    assert config.source is not None
+    if config.source.path is not None:
+        return Path(config.source.path).expanduser()
+    facts = {
+        "num_samples": config.source.num_samples, "sample": asdict(token_sample(config)), "dtype": _dtype_asked(config),
+        "seed": config.seed, "format_version": FORMAT_VERSION, "generator_version": GENERATOR_VERSION,
+    }  # fmt: skip
+    name = hashlib.sha256(canonical_json(facts).encode()).hexdigest()[:16]
+    return data_root(config.source) / f"tokens-{name}" / "tokens.bin"
+
+
+def prepare_tokens(config: TrialConfig) -> None:
+    """Make the file, or describe one that somebody else made; and check it, whoever did.
+
+    Raises:
+        DataError: it is not what its description says, or cannot serve the config; names the file and the cure.
+    """
+    assert config.source is not None
+    path = token_path(config)
+    if config.source.path is None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with locked(path.parent):
+            if not _sidecar_path(path).exists():
+                _write(path, config)
+    elif not _sidecar_path(path).exists():
+        _describe(path, config.source.dtype or "uint16")
+    _check(path, config)
+
+
+def token_sample(config: TrialConfig) -> TokenSample:
+    """What a sample of the config's workload is; a sweep with another kind was refused."""
+    sample = sample_of(config)
+    assert isinstance(sample, TokenSample)
+    return sample
+
+
+def _dtype_asked(config: TrialConfig) -> str:
+    assert config.source is not None
+    smallest = smallest_dtype(token_sample(config))
+    return config.source.dtype or next(name for name, dtype in DTYPES.items() if dtype == smallest)
+
+
+def _sidecar_path(path: Path) -> Path:
+    return path.with_name(f"{path.name}.json")
+
+
+def _write(path: Path, config: TrialConfig) -> None:
+    """The stream of made-up tokens; its description last, so that a file without one is unfinished."""
+    assert config.source is not None
+    sample, num_samples, dtype = token_sample(config), config.source.num_samples, _dtype_asked(config)
+    _check_space(path, (num_samples * sample.stride + sample.overlap) * np.dtype(DTYPES[dtype]).itemsize)
+    stream = TokenSample((sample.stride,), sample.vocab_size)
+    part = path.with_name(f"_{path.name}.part")
+    with part.open("wb") as file:
+        for first in range(0, num_samples, chunk := samples_at_a_time(stream)):
+            indices = np.arange(first, min(first + chunk, num_samples), dtype=np.int64)
+            file.write(tokens(config.seed, indices, stream).astype(DTYPES[dtype]).data)
+        rest = tokens(config.seed, np.array([num_samples]), stream)[0, : sample.overlap]
+        file.write(rest.astype(DTYPES[dtype]).data)
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(path)
+    _describe(path, dtype)
+
+
+def _check_space(path: Path, needed: int) -> None:
+    free = shutil.disk_usage(path.parent).free - _SPARE_BYTES
+    if needed > free:
+        raise DataError(
+            f"{path} needs {needed / 1e9:.1f} GB and its disk has {max(0, free) / 1e9:.1f} GB to spare; choose another "
+            "source.data_dir or a smaller source.num_samples"
+        )
+
+
+def _describe(path: Path, dtype: str) -> None:
+    """Read the whole file once and write what it holds beside it."""
+    _refuse_foreign(path)
+    size, itemsize = path.stat().st_size, np.dtype(DTYPES[dtype]).itemsize
+    if size == 0 or size % itemsize:
+        raise DataError(f"{path} has {size} bytes, which is no number of {dtype} tokens; give its source.dtype")
+    found = Sidecar(
+        dtype=dtype, num_tokens=size // itemsize, max_token=_largest(path, dtype), edges_sha256=edges_sha256(path)
+    )
+    part = path.with_name(f"_{path.name}.json.part")
+    try:
+        part.write_text(json.dumps(asdict(found), indent=1))
+        part.replace(_sidecar_path(path))
+    except OSError as error:
+        place = _sidecar_path(path)
+        raise DataError(f"{place} cannot be written: {error.strerror}; make the folder writable") from error
+
+
+def _refuse_foreign(path: Path) -> None:
+    if not path.is_file():
+        raise DataError(f"{path} is no file; give source.path the flat file of tokens")
+    with path.open("rb") as file:
+        head = file.read(8)
+    what = next((what for magic, what in _FOREIGN.items() if head.startswith(magic)), None)
+    if what is not None:
+        raise DataError(f"{path} is {what} and no flat file of tokens; write the tokens alone, as numpy's tofile does")
+
+
+def _largest(path: Path, dtype: str) -> int:
+    largest = 0
+    with path.open("rb") as file:
+        while block := file.read(_SCANNED_BYTES):
+            values: npt.NDArray[Any] = np.frombuffer(block, DTYPES[dtype])
+            if int(values.min()) < 0:
+                raise DataError(f"{path} holds negative numbers as {dtype}; give its source.dtype")
+            largest = max(largest, int(values.max()))
+    return largest
+
+
+def read_sidecar(path: Path) -> Sidecar:
+    """What is said of the file.
+
+    Raises:
+        DataError: nothing is, or nothing that can be understood.
+    """
+    place = _sidecar_path(path)
+    if not place.exists():
+        raise DataError(f"{path} is not prepared on this node; run raybench.sources.prepare first")
+    try:
+        found = Sidecar(**json.loads(place.read_text()))
+        whole = found.dtype in DTYPES and found.format_version == FORMAT_VERSION and found.num_tokens > 0
+    except (OSError, ValueError, TypeError) as error:
+        raise DataError(f"{place} cannot be read ({error}); delete it and run again") from error
+    if not whole:
+        raise DataError(f"{place} describes no token file; delete it and run again")
+    return found
+
+
+def _check(path: Path, config: TrialConfig) -> None:
+    """Hold the file to its description, and both to what the config asks for."""
+    assert config.source is not None
+    found, sample, asked = read_sidecar(path), token_sample(config), config.source.num_samples
+    cure = f"delete {_sidecar_path(path)} and run again" if config.source.path else (
+        f"delete the folder {path.parent} and run again")
+    if not path.is_file():
+        raise DataError(f"{path} is missing; {cure}")
+    if path.stat().st_size != found.num_bytes:
+        raise DataError(f"{path} has {path.stat().st_size} bytes instead of {found.num_bytes}; {cure}")
+    if edges_sha256(path) != found.edges_sha256:
+        raise DataError(f"{path} was altered: its first or last MB is not what was described; {cure}")
+    if config.source.dtype not in (None, found.dtype):
+        raise DataError(f"{path} holds {found.dtype} and source.dtype says {config.source.dtype}; {cure}")
+    if found.max_token >= sample.vocab_size:
+        raise DataError(
+            f"{path} holds token {found.max_token}, which vocab_size {sample.vocab_size} does not reach; give "
+            f"vocab_size at least {found.max_token + 1}"
+        )
+    there = (found.num_tokens - sample.overlap) // sample.stride
+    if there < asked:
+        raise DataError(
+            f"{path} holds {there} samples of {sample.length} tokens, and source.num_samples asks for {asked}; give at "
+            f"most {there}"
+        )

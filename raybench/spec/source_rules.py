@@ -1,0 +1,28 @@
+"""What is wrong with a source for a workload's samples, although each of its options is right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from types import MappingProxyType
+
+from raybench.spec.config import TrialConfig
+from raybench.spec.family import Family
+from raybench.spec.samples import ImageSample, TokenSample
+
+_LARGEST = MappingProxyType({"uint16": 2**16, "int32": 2**31, "int64": 2**63})
+"""How large a vocabulary can be that is stored in a type."""
+
+
+def source_mistakes(family: Family, config: TrialConfig) -> Iterable[str]:
+    """One sentence for each, as `source: what`."""
+    source = config.source
+    if source is None:
+        return
+    sample = family.sample(config)
+    if isinstance(sample, ImageSample):
+        if source.name == "tokens":
+            yield f"source: tokens are no images, which is what {family.name} takes"
+        if source.dtype is not None:
+            yield "source: images are stored as bytes; dtype is for tokens"
+    if isinstance(sample, TokenSample) and source.dtype is not None and sample.vocab_size > _LARGEST[source.dtype]:
+        yield f"source: {source.dtype} cannot hold a vocabulary of {sample.vocab_size}"

@@ -1,0 +1,32 @@
+"""Sources that do not fit what a workload takes, refused when the sweep is expanded."""
+
+from __future__ import annotations
+
+import pytest
+
+from raybench.errors import SweepError
+from raybench.spec.expand import expand
+from raybench.spec.reader import sweep_from_bytes
+
+
+@pytest.mark.parametrize(("base", "what"), [
+    ("workload: resnet, source: tokens", "source: tokens are no images, which is what resnet takes"),
+    ("workload: resnet, source: {name: shards, dtype: uint16}",
+     "source: images are stored as bytes; dtype is for tokens"),
+    ("workload: encdec, vocab_size: 65537, source: {name: shards, dtype: uint16}",
+     "source: uint16 cannot hold a vocabulary of 65537"),
+])  # fmt: skip
+def test_what_does_not_fit(base: str, what: str) -> None:
+    """One line, before anything starts."""
+    with pytest.raises(SweepError) as caught:
+        expand(sweep_from_bytes(f"{{name: a, base: {{{base}}}}}".encode(), "a.yaml"))
+    (line,) = str(caught.value).splitlines()
+    assert line.partition("base.")[2].partition(": ")[2] == what.removeprefix("source: ")
+
+
+def test_the_largest_vocabulary_of_16_bits() -> None:
+    """65 536 tokens are 0 to 65 535."""
+    text = b"{name: a, base: {workload: encdec, vocab_size: 65536, source: {name: tokens, dtype: uint16}}}"
+    (trial,) = expand(sweep_from_bytes(text, "a.yaml")).trials
+    assert trial.config.source is not None
+    assert trial.config.source.num_samples == 3_750_000
