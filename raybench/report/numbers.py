@@ -52,6 +52,16 @@ def gib(value: Any) -> str:
     return NULL if is_null(value) else significant(float(value) / 2**30, 3)
 
 
+def size(value: Any) -> str:
+    """Bytes in the unit in which they are at least 1: `16.0 KiB`, `1.25 GiB`, in GiB from there on."""
+    if is_null(value):
+        return NULL
+    for power, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")):
+        if value >= 2**power:
+            return f"{significant(float(value) / 2**power, 3)} {unit}"
+    return f"{count(value)} B"
+
+
 def giga(value: Any) -> str:
     """FLOPs as GFLOP, bytes as GB."""
     return NULL if is_null(value) else significant(float(value) / 1e9)

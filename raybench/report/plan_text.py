@@ -49,7 +49,7 @@ def plan_text(plan: Planned, machine: str | None) -> list[Text]:
 
 def plan_legend(rows: Iterable[Mapping[str, Any]]) -> list[Text]:
     """What the words in the table of `plan` mean, as far as they stand there."""
-    lines = ["GiB/worker: an estimate of device memory; a run's row has the measured peak"]
+    lines = ["memory/worker: an estimate of device memory; a run's row has the measured peak"]
     if any(row["small_share"] for row in rows):
         lines.append("small: too few rows to fill a GPU; a run's row then has the warning small_share")
     return [Text(""), *(Text(line, style="dim") for line in lines)]

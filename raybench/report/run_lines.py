@@ -10,7 +10,7 @@ from rich.text import Text
 
 from raybench.record.run import RunClosed, RunOpened
 from raybench.record.trial import OUTCOMES, Trial
-from raybench.report.numbers import count, flop_rate, is_null, seconds, significant, spread
+from raybench.report.numbers import count, flop_rate, giga, is_null, seconds, significant, spread
 from raybench.report.status import mark, notes, outcome_style, told_outcome
 from raybench.report.text import NULL, literal, middle_shortened, shortened
 from raybench.version import __version__
@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 GAP: Final = 2
+_MOVED: Final = (
+    ("bus ", "bus_bandwidth_bytes_per_s"),
+    ("", "algorithm_bandwidth_bytes_per_s"),
+    ("", "memory_bandwidth_bytes_per_s"),
+)
 WIDE: Final = 100         # from here on a line has room for the interval
 FIGURES_END: Final = 61   # label and figure together, the figure to the right: lines align, and either may be long
 MAX_NOTE: Final = 200
@@ -73,10 +78,13 @@ def _beside(row: Mapping[str, Any], room: int) -> str:
 
 
 def _figure(row: Mapping[str, Any]) -> str:
-    """`1 234 samples/s`; where no model's parameters are trained, FLOP/s before it: that is what such work is for."""
+    """`1 234 samples/s`; before it what work without a trained model is for: bytes that moved, else FLOP/s."""
     if is_null(row["samples_per_s"]):
         return NULL
     told = f"{significant(row['samples_per_s'])} samples/s"
+    for word, key in _MOVED:
+        if not is_null(row.get(key)):
+            return f"{word}{giga(row[key])} GB/s  {told}"
     rate = row["tflops_per_gpu"]
     if not is_null(row["parameters"]) or is_null(rate) or is_null(row["world_size"]):
         return told

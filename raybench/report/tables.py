@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
@@ -11,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from raybench.report.columns import Row, Shown, filled_with, fit, rows_of, table
-from raybench.report.numbers import count, gib, giga, is_null, percent, ratio, significant, spread, three
+from raybench.report.numbers import count, gib, giga, is_null, percent, ratio, significant, size, spread, three
 from raybench.report.short_id import short_ids
 from raybench.report.status import marked_outcome, notes, outcome_style, told_outcome
 from raybench.report.text import GROUP, NULL
@@ -178,7 +179,7 @@ _PLAN: Final = (
     Shown("GFLOP/step", "model_flops_per_step", giga, priority=3),
     Shown("rows/worker", "", _rows, priority=2, of_row=True),
     Shown("steps", "", _steps, of_row=True, priority=4),
-    Shown("GiB/worker", "memory_bytes", gib, priority=1),
+    Shown("memory/worker", "memory_bytes", size, priority=1),
 )
 
 
@@ -196,10 +197,25 @@ _WORKLOADS: Final = (
     Shown("GFLOP/token", "flops_per_token", giga, priority=3),
     Shown("seq_len", "seq_len", count, priority=4),
     Shown("batch", "micro_batch", count, priority=2),
-    Shown("memory GiB", "memory_bytes", gib, priority=1),
+    Shown("memory", "memory_bytes", size, priority=1),
     Shown("phase", "phase", priority=5),
     Shown("from", "origin", **_LEFT, priority=1, if_varied=True),
 )
+
+
+_MOST_PRESETS: Final = 14
+
+
+def few_presets(rows: Sequence[Row]) -> list[Row]:
+    """Of a workload with very many presets the default and the ends of each row of sizes: `all_reduce-1k`, `-1g`."""
+    number = Counter(row["workload"] for row in rows)
+    kinds = [(row["workload"], str(row["preset"]).rpartition("-")[0]) for row in rows]
+    ends = {kinds.index(kind) for kind in kinds} | {len(kinds) - 1 - kinds[::-1].index(kind) for kind in kinds}
+    return [
+        row
+        for index, row in enumerate(rows)
+        if number[row["workload"]] <= _MOST_PRESETS or row["default"] or index in ends
+    ]
 
 
 def workload_table(rows: Sequence[Row], width: int) -> Table:

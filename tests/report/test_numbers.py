@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from raybench.report.numbers import count, gib, giga, percent, ratio, seconds, significant, spread, three
+from raybench.report.numbers import count, gib, giga, percent, ratio, seconds, significant, size, spread, three
 
 G = "\u202f"
 
@@ -24,6 +24,15 @@ G = "\u202f"
 def test_four_significant_digits(value: Any, text: str) -> None:
     """Digits before the point stay, unknown is a dash."""
     assert significant(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(512, "512 B"), (1024, "1.00 KiB"), (3 * 2**19, "1.50 MiB"), (1300 * 2**30, f"1{G}300 GiB"), (None, "–")],
+)
+def test_sizes_carry_their_unit(value: Any, text: str) -> None:
+    """The one in which they are at least 1, and never above GiB, which people know their GPUs by."""
+    assert size(value) == text
 
 
 @pytest.mark.parametrize(

@@ -64,6 +64,18 @@ def test_a_product_of_matrices_is_told_in_flop_s() -> None:
     assert "  20.00 TFLOP/s  160.0 samples/s " in line(large, 100, "matmul sq1024 fp32 ×2")
 
 
+def test_what_moves_bytes_is_told_in_bytes() -> None:
+    """A collective by its bus, alone by its algorithm; the triad by the memory of a worker."""
+    bus = make_trial(
+        parameters=None, tflops_per_gpu=None, algorithm_bandwidth_bytes_per_s=2e11, bus_bandwidth_bytes_per_s=3.5e11
+    )
+    alone = make_trial(parameters=None, tflops_per_gpu=None, algorithm_bandwidth_bytes_per_s=2e11)
+    triad = make_trial(parameters=None, tflops_per_gpu=0.5, memory_bandwidth_bytes_per_s=4.1e12)
+    assert "  bus 350.0 GB/s  160.0 samples/s " in line(bus, 100, "collective all_reduce-16m fp32 ×2")
+    assert "  200.0 GB/s  160.0 samples/s " in line(alone, 100, "collective all_reduce-16m fp32 ×2")
+    assert "  4 100 GB/s  160.0 samples/s " in line(triad, 100, "elementwise 32768x8192 fp32 ×2")
+
+
 def test_where_to_look_after_a_failure() -> None:
     """The first failed one, and how many there are."""
     assert why_line(CLOSED, ["ab68938f"]) == "why:  raybench show results --trial ab68938f"

@@ -14,7 +14,7 @@ from raybench.report.compare_text import compare_text
 from raybench.report.legend import legend
 from raybench.report.run_lines import next_line, outcome_counts, varying_axis
 from raybench.report.short_id import short_ids
-from raybench.report.tables import compare_table, trial_table
+from raybench.report.tables import compare_table, few_presets, trial_table
 from raybench.spec.config import Source
 from tests.factories import make_config, make_trial
 from tests.frames import frame_of
@@ -95,6 +95,15 @@ def test_the_legend_says_each_word_once() -> None:
         "", f"noisy_steps: {MEANINGS['noisy_steps']}", f"short_window: {MEANINGS['short_window']}",
     ]  # fmt: skip
     assert legend([{"invalid_reasons": "", "warnings": ""}]) == []
+
+
+def test_very_many_presets_show_their_ends() -> None:
+    """3 x 11 of collective: both ends of each and the default; those of others stay."""
+    sizes = [f"{op}-{size}" for op in ("x", "y", "z") for size in range(11)]
+    rows = [{"workload": "collective", "preset": name, "default": name == "x-5"} for name in sizes]
+    others = [{"workload": "few", "preset": f"gpt2-{name}", "default": False} for name in "abc"]
+    shown = [row["preset"] for row in few_presets([*rows, *others])]
+    assert shown == ["x-0", "x-5", "x-10", "y-0", "y-10", "z-0", "z-10", "gpt2-a", "gpt2-b", "gpt2-c"]
 
 
 def test_short_ids_are_beginnings_that_no_other_has() -> None:
