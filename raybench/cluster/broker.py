@@ -6,6 +6,7 @@ Tune is the sweep's clockwork only. Handles never stand in `param_space`, and sa
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 from raybench.cluster.capacity import TUNE_CPUS
@@ -59,21 +60,47 @@ def ask_broker(config: dict[str, Any]) -> None:
 
 def fit(
     broker_name: str,
-    trials: list[dict[str, Any]],
+    next_trial: Callable[[], dict[str, Any] | None],
     *,
     storage: str,
     name: str,
     node_address: str | None,
     callbacks: list[Any],
 ) -> None:
-    """One `Tuner.fit()` over all trials, in order, one at a time. Blocks until every trial has reported."""
+    """One `Tuner.fit()` over all trials, in order, one at a time. Blocks until every trial has reported.
+
+    `next_trial` is asked when the one before has reported, so that results may decide it; None ends the sweep.
+    """
     from ray import tune
 
     # On the driver's node, with which it lives and dies, unless that one has no CPUs to give.
     resources = {"CPU": TUNE_CPUS, **({f"node:{node_address}": 0.001} if node_address else {})}
     tune.Tuner(
         tune.with_resources(ask_broker, resources),
-        param_space={"broker": broker_name, "trial": tune.grid_search(trials)},
-        tune_config=tune.TuneConfig(max_concurrent_trials=1, reuse_actors=True),
+        param_space={"broker": broker_name},
+        tune_config=tune.TuneConfig(
+            search_alg=_searcher(next_trial), num_samples=-1, max_concurrent_trials=1, reuse_actors=True
+        ),
         run_config=tune.RunConfig(storage_path=storage, name=name, verbose=0, callbacks=callbacks),
     ).fit()
+
+
+def _searcher(next_trial: Callable[[], dict[str, Any] | None]) -> Any:
+    """Tune's way to be told the next trial while it runs. It never chooses, and nothing of it is ever restored."""
+    from ray.tune.search import Searcher
+
+    class InOrder(Searcher):  # type: ignore[misc]  # Ray is imported when it is needed, and has no types here
+        def suggest(self, trial_id: str) -> Any:
+            trial = next_trial()
+            return self.FINISHED if trial is None else {"trial": trial}
+
+        def on_trial_complete(self, trial_id: str, result: Any = None, error: bool = False) -> None:
+            pass
+
+        def save_to_dir(self, *place: Any) -> None:
+            pass
+
+        def __reduce__(self) -> Any:
+            return object, ()      # Tune keeps a pickle of all it is given, which nobody reads
+
+    return InOrder()

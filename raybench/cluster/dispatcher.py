@@ -15,6 +15,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+from raybench.cluster.agenda import Agenda
 from raybench.cluster.ask_nodes import PROBE_LIMIT_S, ask_nodes, is_there
 from raybench.cluster.capacity import NoRoom
 from raybench.cluster.deadline import absent_rank, expired, read_stacks
@@ -34,6 +35,7 @@ from raybench.record.node import Node
 from raybench.record.rank import RankResult, RankSteps
 from raybench.record.run import Observer, TrialStarted
 from raybench.record.trial import Trial
+from raybench.results.resume import Committed, as_earlier
 from raybench.results.store import RunStore
 from raybench.sources.layout import located
 from raybench.sources.prepare import prepare
@@ -70,18 +72,16 @@ class Dispatcher:
         run: RunFacts,
         *,
         broker: Any,
-        planned: Mapping[str, PlannedTrial],
-        attempts: Mapping[str, int],
+        agenda: Agenda,
+        committed: Committed,
         store: RunStore,
         observer: Observer,
         inventory: Inventory,
         storage: str,
-        planned_total: int,
         wait_for_nodes_s: float = 0.0,
     ) -> None:
-        self._run, self._broker, self._planned, self._attempts = run, broker, planned, attempts
+        self._run, self._broker, self._agenda, self._committed = run, broker, agenda, committed
         self._store, self._observer, self._inventory, self._storage = store, observer, inventory, storage
-        self._planned_total = planned_total
         self._began_with = inventory.seen
         self._wait_for_nodes_s = wait_for_nodes_s
         self._waited_for: set[str] = set()
@@ -102,7 +102,9 @@ class Dispatcher:
 
         try:
             while (trial_id := ray.get(self._broker.next.remote())) is not None:
-                trial = self._trial(self._planned[trial_id])
+                planned = self._agenda.trial(trial_id)
+                trial = self._trial(planned)
+                self._agenda.tell(planned, as_earlier(trial))      # before Tune asks for the next
                 ray.get(self._broker.answer.remote(trial_id, _scalars(trial)))
             self._close_group()
             self._clean_nodes()
@@ -127,7 +129,7 @@ class Dispatcher:
 
     def _trial(self, planned: PlannedTrial) -> Trial:
         """An attempt, and another when the cluster and not the trial was to blame."""
-        number = self._attempts[planned.trial_id]
+        number = self._committed.next_attempt(planned.trial_id)
         trial = self._attempt(planned, number)
         if trial.outcome in RETRIED_AT_ONCE:
             trial = self._attempt(planned, number + 1)
@@ -201,8 +203,11 @@ class Dispatcher:
         return self._inventory.device_kind if asked == "auto" else asked
 
     def _seated(self, planned: PlannedTrial, device_kind: str) -> GroupSpec | Ending:
-        """The group a trial needs, or why it can never start here."""
+        """The group a trial needs, or why it is not to start here."""
         config = planned.config
+        dominated = self._agenda.skip_reason(planned)
+        if dominated is not None:
+            return Ending(outcome="skipped", error_type="dominated", error_text=dominated)
         reason = unsupported(config, device_kind)
         if reason is not None:
             return Ending(outcome="infeasible", error_type="unsupported", error_text=reason)
@@ -376,7 +381,7 @@ class Dispatcher:
                 trial_id=planned.trial_id,
                 label=planned.label(),
                 position=planned.order + 1,
-                planned=self._planned_total,
+                planned=self._agenda.num_with_probes,
                 opens_group=opens_group,
             )
         )

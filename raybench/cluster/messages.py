@@ -39,6 +39,7 @@ class Hello:
     torch_version: str
     cuda_version: str | None
     handle: Any
+    memory_room_bytes: int       # what this rank may fill
 
 
 @dataclass(frozen=True, kw_only=True)

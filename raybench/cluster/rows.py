@@ -159,6 +159,7 @@ def _ran(run: RunFacts, group: GroupFacts | None, ranks: Sequence[RankResult]) -
         "gpu_model": first.gpu_model,
         "network_interface": ";".join(sorted(map(str, interfaces))) or None,
         "workers_by_host": ";".join(f"{host}={count}" for host, count in sorted(by_host.items())),
+        "memory_room_bytes": min(hello.memory_room_bytes for hello in group.hellos.values()),
         **_effective(ranks),
     }
 

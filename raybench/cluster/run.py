@@ -14,8 +14,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from raybench.cluster.agenda import Agenda
 from raybench.cluster.batch_job import ray_job_id, slurm_facts
 from raybench.cluster.capacity import TUNE_CPUS
 from raybench.cluster.code_version import source_hash
@@ -35,13 +36,16 @@ from raybench.record.trial import Trial
 from raybench.results.latest import latest
 from raybench.results.layout import new_run_id
 from raybench.results.read import UnreadableFileWarning
-from raybench.results.resume import EarlierAttempt, earlier_attempts, next_attempt, other_clusters, to_run
+from raybench.results.resume import Committed, EarlierAttempt, earlier_attempts, other_clusters
 from raybench.results.store import RunStore
 from raybench.spec.expand import Expansion, expand, nothing_left
 from raybench.spec.reader import read_sweep
 from raybench.spec.selection import Only, only_texts
 from raybench.spec.sweep import SweepSpec
 from raybench.spec.trial import PlannedTrial, worker_group
+
+if TYPE_CHECKING:
+    from raybench.cluster.dispatcher import Dispatcher
 
 # Read by Ray's own processes when they start. A benchmark trial is never restarted half-way, its end must be known at
 # once, and Tune must neither take Ctrl-C for itself nor log.
@@ -120,9 +124,8 @@ def run_sweep(
 class _Work:
     """What there is to do, once the cluster is known."""
 
-    planned: tuple[PlannedTrial, ...]
-    left: tuple[PlannedTrial, ...]
-    attempts: Mapping[str, int]
+    agenda: Agenda
+    committed: Committed
     warnings: tuple[str, ...]
 
 
@@ -155,7 +158,7 @@ class _Run:
             work = self._work(inventory, facts.cluster)
             self._open(choice, ray_address, inventory, facts, work)
             with self._closing_on_error(facts.cluster, work):
-                if work.left:
+                if work.agenda.peek() is not None:
                     self._run_trials(facts, inventory, work, scratch)
         return self._close(facts.cluster, work)
 
@@ -209,12 +212,23 @@ class _Run:
         if not expansion.trials:
             raise UsageError(nothing_left(self._spec))
         earlier, unreadable = self._earlier()
-        left = _left(expansion.trials, earlier, cluster, inventory, self._options.retried(), self._done_since)
-        attempts = {trial.trial_id: next_attempt(earlier, cluster, trial.trial_id) for trial in left}
+        committed = Committed(
+            earlier, cluster=cluster, retry=self._options.retried(), newer_than=self._done_since
+        )
+        def done(trial: PlannedTrial) -> EarlierAttempt | None:
+            """A row counts only for the device kind that its trial would run on now."""
+            asked = trial.config.device
+            return committed.done(trial.trial_id, inventory.device_kind if asked == "auto" else asked)
+
+        agenda = Agenda(
+            self._spec, expansion.trials, done,
+            auto_workers=worker_counts(inventory.places), quick=self._options.quick,
+        )  # fmt: skip
+        agenda.peek()      # takes the way of the run before, as far as that came
         elsewhere = other_clusters(earlier, cluster)
         notes = [f"this folder holds rows of this sweep under {', '.join(elsewhere)}, none under {cluster}: "
                  f"--cluster {elsewhere[0]} continues those"] if elsewhere else []  # fmt: skip
-        return _Work(expansion.trials, left, attempts, (*expansion.warnings, *unreadable, *notes))
+        return _Work(agenda, committed, (*expansion.warnings, *unreadable, *notes))
 
     def _earlier(self) -> tuple[tuple[EarlierAttempt, ...], list[str]]:
         """What is committed so far, and what could not be read of it."""
@@ -232,10 +246,10 @@ class _Run:
             hardware=inventory.hardware,
             out=str(self._options.folder()),
             cluster=facts.cluster,
-            planned=len(work.planned),
-            done_earlier=len(work.planned) - len(work.left),
-            to_run=len(work.left),
-            groups=_groups(work.left),
+            planned=work.agenda.num_planned,
+            done_earlier=work.agenda.num_done,
+            to_run=work.agenda.num_planned - work.agenda.num_done,
+            groups=_groups(work.agenda.left()),
         ))  # fmt: skip
         for address in inventory.silent:
             self._observer.notice(f"the node {address} does not answer and is not used")
@@ -243,7 +257,10 @@ class _Run:
             self._observer.notice(text)
         for text in work.warnings:
             self._observer.notice(text)
-        self._store.write_meta("sweep.json", _resolved(self._spec.name, work.planned))
+        self._write_resolved(work)
+
+    def _write_resolved(self, work: _Work) -> None:
+        self._store.write_meta("sweep.json", _resolved(self._spec.name, tuple(work.agenda.reached.values())))
 
     # -- the trials --------------------------------------------------------------------------------------------------
 
@@ -258,15 +275,16 @@ class _Run:
         dispatcher = Dispatcher(
             facts,
             broker=broker,
-            planned={trial.trial_id: trial for trial in work.left},
-            attempts=work.attempts,
+            agenda=work.agenda,
+            committed=work.committed,
             store=self._store,
             observer=self._observer,
             inventory=inventory,
             storage=scratch,
-            planned_total=len(work.planned),
             wait_for_nodes_s=self._options.wait_for_nodes_s,
         )
+        trials = _Handing(work.agenda, dispatcher)
+
         def interrupted() -> None:
             try:
                 dispatcher.interrupt()
@@ -277,7 +295,7 @@ class _Run:
         thread = threading.Thread(target=dispatcher.serve, name="raybench-dispatcher", daemon=True)
         thread.start()
         try:
-            fit(name, [_tune_config(trial) for trial in work.left], storage=scratch, name=f"tune-{self._run_id}",
+            fit(name, trials.next, storage=scratch, name=f"tune-{self._run_id}",
                 node_address=_tune_node(inventory), callbacks=list(self._callbacks))  # fmt: skip
             ray.get(broker.stop.remote())
             thread.join()
@@ -286,35 +304,41 @@ class _Run:
             dispatcher.end_group()
             thread.join(_THREAD_LIMIT_S)      # a thread that asks Ray for something after its end starts a new one
             raise
-        if dispatcher.error is not None:
-            raise dispatcher.error
+        for error in (dispatcher.error, trials.error):
+            if error is not None:
+                raise error
 
     # -- after -------------------------------------------------------------------------------------------------------
 
     def _close(self, cluster: str, work: _Work) -> RunClosed:
         closed = self._closed(cluster, work)
-        self._store.finish(planned=len(work.planned), committed=len(work.planned) - closed.not_run)
+        self._write_resolved(work)      # what depended on results is known now
+        planned = work.agenda.num_planned
+        self._store.finish(planned=planned, committed=planned - closed.not_run)
         self._observer.closed(closed)
         return closed
 
-    def _closed(self, cluster: str, work: _Work, code: int | None = None) -> RunClosed:
+    def _closed(self, cluster: str, work: _Work | None, code: int | None = None) -> RunClosed:
+        trial_ids = tuple(work.agenda.reached) if work else ()
+        planned = work.agenda.num_planned if work else 0
         since = self._done_since
         earlier, _ = self._earlier()
         rows = latest(one for one in earlier if since is None or one.started_at > since)
-        keys = [(cluster, trial.trial_id) for trial in work.planned]
+        keys = [(cluster, trial_id) for trial_id in trial_ids]
         ended = [rows[key] for key in keys if key in rows]
         outcomes = Counter(row.outcome for row in ended)
-        not_run = len(work.planned) - len(ended)
+        not_run = planned - len(ended)
         return RunClosed(
             sweep=self._spec.name,
             cluster=cluster,
-            trial_ids=tuple(trial.trial_id for trial in work.planned),
+            trial_ids=trial_ids,
             outcomes=dict(outcomes),
             not_run=not_run,
             invalid=sum(row.outcome == "ok" and not row.valid for row in ended),
-            exit_code=exit_code(outcomes, len(work.planned), self._options.accepted()) if code is None else code,
+            exit_code=exit_code(outcomes, planned, self._options.accepted()) if code is None else code,
             out=str(self._options.folder()),
             continue_command=self._options.continue_command(since, {} if not_run else outcomes),
+            found=tuple(work.agenda.found) if work else (),
         )
 
     def _on_stop(self, action: Callable[[], None]) -> None:
@@ -323,8 +347,7 @@ class _Run:
 
     def _leave_early(self, cluster: str | None = None, work: _Work | None = None) -> None:
         """Told by a signal to stop: say what is committed and how to continue."""
-        empty = _Work((), (), {}, ())
-        self._observer.closed(self._closed(cluster or "", work or empty, code=EXIT_INTERRUPTED))
+        self._observer.closed(self._closed(cluster or "", work, code=EXIT_INTERRUPTED))
         shutil.rmtree(_scratch_folder(self._run_id), ignore_errors=True)
 
 
@@ -340,27 +363,20 @@ def _expand(spec: SweepSpec, options: RunOptions, auto_workers: Sequence[int]) -
     return expand(spec, auto_workers=auto_workers, quick=options.quick, only=options.only)
 
 
-def _left(
-    planned: Sequence[PlannedTrial],
-    earlier: Sequence[EarlierAttempt],
-    cluster: str,
-    inventory: Inventory,
-    retried: frozenset[str],
-    done_since: datetime | None,
-) -> tuple[PlannedTrial, ...]:
-    """What is not done, in order. A row counts only for the device kind that its trial would run on now."""
-    def kind(trial: PlannedTrial) -> str:
-        return inventory.device_kind if trial.config.device == "auto" else trial.config.device
+class _Handing:
+    """Hands the agenda's trials to Tune, none any more once something went wrong; `error` is what did so here."""
 
-    left = {
-        trial.trial_id
-        for device_kind in {kind(trial) for trial in planned}
-        for trial in to_run(
-            [trial for trial in planned if kind(trial) == device_kind],
-            earlier, cluster=cluster, device_kind=device_kind, retry=retried, newer_than=done_since,
-        )
-    }  # fmt: skip
-    return tuple(trial for trial in planned if trial.trial_id in left)
+    def __init__(self, agenda: Agenda, dispatcher: Dispatcher) -> None:
+        self._agenda, self._dispatcher = agenda, dispatcher
+        self.error: Exception | None = None
+
+    def next(self) -> dict[str, Any] | None:
+        """The next trial as Tune sees it."""
+        try:
+            planned = self._agenda.next() if self._dispatcher.error is None else None
+        except Exception as error:  # noqa: BLE001  Tune would only log it; raised again when Tune is done
+            self.error, planned = error, None
+        return None if planned is None else _tune_config(planned)
 
 
 def _groups(left: Sequence[PlannedTrial]) -> int:

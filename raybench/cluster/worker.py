@@ -66,6 +66,7 @@ def _introduce(settings: dict[str, Any]) -> tuple[Any, Hello]:
     from raybench.cluster.code_version import source_hash
     from raybench.cluster.interface import chosen_interface
     from raybench.engine.environment import node_facts
+    from raybench.engine.memory import room_bytes
     from raybench.engine.place import Place
     from raybench.version import __version__
 
@@ -97,6 +98,7 @@ def _introduce(settings: dict[str, Any]) -> tuple[Any, Hello]:
         torch_version=str(torch.__version__),
         cuda_version=torch.version.cuda,
         handle=runtime.current_actor,
+        memory_room_bytes=room_bytes(device, context.get_local_world_size()),
     )
     return place, hello
 

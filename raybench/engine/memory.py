@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import psutil
 import torch
 
 from raybench.engine.nvml import Nvml
@@ -60,6 +61,14 @@ def empty_device(device: torch.device) -> None:
 def device_uuid(device: torch.device) -> str | None:
     """A GPU's UUID as NVML writes it, which no `CUDA_VISIBLE_DEVICES` changes; None on CPU."""
     return f"GPU-{torch.cuda.get_device_properties(device).uuid}" if device.type == "cuda" else None
+
+
+def room_bytes(device: torch.device, ranks: int) -> int:
+    """Memory that a rank may fill: all of its GPU's; on CPU what it holds and its part, among `ranks` on its node, of
+    what is free there now."""
+    if device.type == "cuda":
+        return int(torch.cuda.get_device_properties(device).total_memory)
+    return int(psutil.Process().memory_info().rss + psutil.virtual_memory().available // ranks)
 
 
 def restart_host_peak() -> None:

@@ -13,7 +13,7 @@ import pandas as pd
 from raybench.errors import UsageError
 from raybench.judge.axes import Axis, ParsedConfigs, left_out_of_pairs, pairs_of, read_axes, varied
 from raybench.judge.cost import COSTS, Prices, warn_of, with_costs
-from raybench.judge.given import given_rows
+from raybench.judge.given import given_rows, without_probes
 from raybench.judge.refusals import (
     refuse_mixed_work,
     refuse_nothing_in_common,
@@ -107,6 +107,7 @@ def side_by_side(
     include_invalid: bool = False,
 ) -> Comparison:
     """What `compare` does, with what must be said beside the table."""
+    frame = without_probes(frame)
     configs = ParsedConfigs.of(frame)
     axes = read_axes(by, frame, configs)
     rows = _paired(frame, axes, configs)

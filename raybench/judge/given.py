@@ -14,6 +14,12 @@ from raybench.results.load import load
 _ALWAYS: Final = ("cluster", "outcome", "valid")       # those that `load` reads in any case
 
 
+def without_probes(frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows without those that only looked for the micro batch that fits; where all are such, all of them."""
+    probes = frame["quality"].eq("probe")
+    return frame if probes.all() else frame[~probes].reset_index(drop=True)
+
+
 def given_rows(rows: Any, needed: Sequence[str], function: str) -> pd.DataFrame:
     """The rows that `function` was given, with the columns it needs; UsageError for what are none."""
     if isinstance(rows, str | Path):

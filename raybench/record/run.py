@@ -37,6 +37,19 @@ class TrialStarted:
 
 
 @dataclass(frozen=True, kw_only=True)
+class StageFound:
+    """What a stage of a search came to: the best so far. All but the first three are None where nothing was usable."""
+
+    stage: int  # from 1
+    stages: int
+    column: str  # of `trials`, by which the best was chosen
+    trial_id: str | None
+    label: str | None
+    value: float | None  # median over repeats
+    ratio: float | None  # over the best of the stage before; in the first stage over its first config
+
+
+@dataclass(frozen=True, kw_only=True)
 class RunClosed:
     """Said once, at the end. `outcomes` counts the latest rows of the planned trials."""
 
@@ -49,6 +62,7 @@ class RunClosed:
     exit_code: int
     out: str
     continue_command: str  # the command that would run what is left
+    found: tuple[StageFound, ...] = ()  # of a sweep with stages
 
 
 class Observer(Protocol):

@@ -256,3 +256,7 @@ class Trial:
     slurm: str | None = column(
         "canonical JSON object of the Slurm job: id, name, partition, nodes, cluster", null="outside Slurm"
     )
+    memory_room_bytes: int | None = column(
+        "memory of a rank's GPU; on CPU its part of what the node had free when the worker started", unit="B",
+        over_ranks="min", null="when no worker started",
+    )  # fmt: skip

@@ -30,6 +30,10 @@ class Planned(Protocol):
     def num_groups(self) -> int: ...
     @property
     def max_workers(self) -> int: ...
+    @property
+    def later_stages(self) -> Sequence[int]: ...
+    @property
+    def maximize(self) -> str | None: ...
 
 
 def plan_text(plan: Planned, machine: str | None) -> list[Text]:
@@ -43,6 +47,12 @@ def plan_text(plan: Planned, machine: str | None) -> list[Text]:
     ]
     if machine is not None:
         lines.append(Text(f"num_workers: auto stands for this machine's {machine} here, for the cluster's in a run"))
+    if plan.later_stages:
+        later = ", then ".join(str(most) for most in plan.later_stages)
+        best = f"each stage goes on from the best so far by {plan.maximize}"
+        lines.append(Text(f"stage 1 of {len(plan.later_stages) + 1}; then at most {later} more: {best}"))
+    if any(trial.ladder for trial in plan.trials):
+        lines.append(Text("b=auto: the largest power of two that fits is found when it runs, each size tried a row"))
     lines += [Text(f"⚠ {literal(warning)}", style="yellow") for warning in plan.warnings]
     return [*lines, Text("")]
 

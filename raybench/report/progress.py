@@ -50,6 +50,8 @@ class Progress:
     def start(self, trial: TrialStarted, now_s: float) -> None:
         """A trial begins."""
         self.running, self.started_s = trial, now_s
+        self.to_run += trial.planned - self.planned      # results may bring more to run, or less
+        self.planned = trial.planned
         self.groups_opened += trial.opens_group
 
     def end(self, trial: Trial, now_s: float) -> float:

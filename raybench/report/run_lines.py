@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rich.text import Text
 
-from raybench.record.run import RunClosed, RunOpened
+from raybench.record.run import RunClosed, RunOpened, StageFound
 from raybench.record.trial import OUTCOMES, Trial
 from raybench.report.numbers import count, flop_rate, giga, is_null, seconds, significant, spread
 from raybench.report.status import mark, notes, outcome_style, told_outcome
@@ -108,6 +108,24 @@ def closing_line(run: RunClosed) -> Text:
     if run.invalid:
         told.append(f" · of the ok {count(run.invalid)} not valid: `raybench show` says why", style="yellow")
     return told
+
+
+def found_line(found: StageFound) -> str:
+    """`stage 2 of 3: encdec 3.5m ... · 1 234 samples_per_s · 1.02x the stage before`."""
+    stage = f"stage {found.stage} of {found.stages}"
+    if found.value is None:
+        return f"{stage}: nothing ended ok with a valid number, so there is nothing to go on from"
+    than = "its first config" if found.stage == 1 else "the stage before"
+    ratio = "" if found.ratio is None else f" · {found.ratio:.2f}x {than}"
+    return f"{stage}: {literal(found.label or '')} · {significant(found.value)} {found.column}{ratio}"
+
+
+def fastest_line(found: Sequence[StageFound]) -> str | None:
+    """The winner of a search that came to its end."""
+    last = found[-1] if found else None
+    if last is None or last.value is None or last.stage < last.stages:
+        return None
+    return f"best: {literal(last.label or '')} ({last.trial_id})"
 
 
 def next_line(run: RunClosed, by: str | None) -> str:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import difflib
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 from raybench.errors import UsageError
-from raybench.record.trial import OUTCOMES, RUN_AGAIN
+from raybench.record.trial import OUTCOMES, RUN_AGAIN, Trial
 from raybench.results.latest import latest
 from raybench.results.layout import LAYOUT, check_name, table_files
 from raybench.results.read import Unreadable, UnreadableFileWarning, read_file
-from raybench.spec.trial import PlannedTrial
 
 
 @dataclass(frozen=True)
@@ -29,9 +28,23 @@ class EarlierAttempt:
     device_kind: str | None
     trial_uid: str
     valid: bool = False
+    samples_per_s: float | None = None
+    tokens_per_s: float | None = None
+    samples_per_s_per_gpu: float | None = None
+    tokens_per_s_per_gpu: float | None = None
+    steps_per_s: float | None = None
+    tflops_per_gpu: float | None = None
+    peak_memory_reserved_bytes: int | None = None
+    peak_host_memory_bytes: int | None = None
+    memory_room_bytes: int | None = None
 
 
 _COLUMNS = ("sweep", *EarlierAttempt.__dataclass_fields__)
+
+
+def as_earlier(trial: Trial) -> EarlierAttempt:
+    """An attempt of this run as it will be read back by the next."""
+    return EarlierAttempt(**{name: getattr(trial, name) for name in EarlierAttempt.__dataclass_fields__})
 
 
 def earlier_attempts(out: Path, sweep: str) -> tuple[EarlierAttempt, ...]:
@@ -50,34 +63,40 @@ def earlier_attempts(out: Path, sweep: str) -> tuple[EarlierAttempt, ...]:
     return tuple(found)
 
 
-def next_attempt(earlier: Iterable[EarlierAttempt], cluster: str, trial_id: str) -> int:
-    """1 + the highest committed attempt at a trial on a cluster, whatever device it ran on."""
-    return 1 + max((one.attempt for one in earlier if (one.cluster, one.trial_id) == (cluster, trial_id)), default=0)
+class Committed:
+    """What is committed of a sweep on one cluster, as far as it counts.
 
-
-def to_run(
-    planned: Sequence[PlannedTrial],
-    earlier: Iterable[EarlierAttempt],
-    *,
-    cluster: str,
-    device_kind: str,
-    retry: frozenset[str] = RUN_AGAIN,
-    newer_than: datetime | None = None,
-) -> tuple[PlannedTrial, ...]:
-    """The planned trials that are not done on this cluster and kind of device, in their order.
-
-    Done is a trial whose latest attempt, among those started after `newer_than`, ended in no outcome of `retry`. An
-    attempt that never came to a device counts for both kinds.
+    A trial is done whose latest attempt, among those started after `newer_than`, ended in no outcome of `retry`.
     """
-    counted = [
-        one
-        for one in earlier
-        if one.cluster == cluster
-        and one.device_kind in (None, device_kind)
-        and (newer_than is None or one.started_at > newer_than)
-    ]
-    done = {one.trial_id for one in latest(counted).values() if one.outcome not in retry}
-    return tuple(trial for trial in planned if trial.trial_id not in done)
+
+    def __init__(
+        self,
+        attempts: Iterable[EarlierAttempt],
+        *,
+        cluster: str,
+        retry: frozenset[str] = RUN_AGAIN,
+        newer_than: datetime | None = None,
+    ) -> None:
+        self._mine = [one for one in attempts if one.cluster == cluster]
+        self._counted = [one for one in self._mine if newer_than is None or one.started_at > newer_than]
+        self._retry = retry
+        self._latest: dict[str, dict[str, EarlierAttempt]] = {}
+        self._highest: dict[str, int] = {}
+        for one in self._mine:
+            self._highest[one.trial_id] = max(one.attempt, self._highest.get(one.trial_id, 0))
+
+    def done(self, trial_id: str, device_kind: str) -> EarlierAttempt | None:
+        """How a trial ended on a kind of device, None where it is to run. An attempt that never came to a device
+        counts for both kinds."""
+        if device_kind not in self._latest:
+            of_kind = [one for one in self._counted if one.device_kind in (None, device_kind)]
+            self._latest[device_kind] = {one.trial_id: one for one in latest(of_kind).values()}
+        found = self._latest[device_kind].get(trial_id)
+        return found if found is not None and found.outcome not in self._retry else None
+
+    def next_attempt(self, trial_id: str) -> int:
+        """1 + the highest committed attempt at a trial, whatever device it ran on."""
+        return 1 + self._highest.get(trial_id, 0)
 
 
 def other_clusters(earlier: Iterable[EarlierAttempt], cluster: str) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from raybench.spec.family import Family
 from raybench.spec.mistakes import Mistake, Mistakes, instead, shown
 from raybench.spec.plain_words import problems
 from raybench.spec.resolve import Dropped, ModelChoice, Resolved, Speakers, blame, resolve
-from raybench.spec.settings import SETTINGS, Layer
+from raybench.spec.settings import FOR_AUTO, SETTINGS, Layer
 from raybench.spec.source_rules import source_mistakes
 from raybench.spec.sweep import Block, Head
 
@@ -25,7 +25,8 @@ QUICK_STEPS = {"warmup": 2, "measure": 10}
 """The least that is a valid number at all. A sweep that asks for fewer steps gets those."""
 _BATCH = ("micro_batch", "grad_accum", "global_batch")
 _NO_BATCH: dict[str, Any] = dict.fromkeys(_BATCH)
-_SAME_NAME = tuple(name for name in SETTINGS if name not in ("workload", "model", "timeout", "warmup", "measure"))
+_OTHERWISE = ("workload", "model", "timeout", "warmup", "measure", *FOR_AUTO)
+_SAME_NAME = tuple(name for name in SETTINGS if name not in _OTHERWISE)
 _extent = cache(Extent)
 
 
@@ -52,8 +53,7 @@ class Assembler:
 
     def config(self, combo: Sequence[Layer]) -> TrialConfig | None:
         """The config of one value of each axis; None where it is excluded or a mistake."""
-        said = self._resolved("workload", None, combo)
-        family = self._families.get(said.value) if isinstance(said.value, str) else None
+        said, family = self._family(combo)
         if family is None:
             self._unknown_workload(said)
             return None
@@ -67,6 +67,15 @@ class Assembler:
         if found or any(resolved.value is BAD for resolved in settings.values()):
             return None
         return self._built(family, fields, settings, said)
+
+    def asked(self, name: str, combo: Sequence[Layer]) -> Any:
+        """The value of one setting, right or wrong; None where the workload is not known."""
+        _, family = self._family(combo)
+        return self._resolved(name, family, combo).value if family else None
+
+    def _family(self, combo: Sequence[Layer]) -> tuple[Resolved, Family | None]:
+        said = self._resolved("workload", None, combo)
+        return said, self._families.get(said.value) if isinstance(said.value, str) else None
 
     def _settings(self, family: Family, combo: Sequence[Layer]) -> dict[str, Resolved]:
         """Every setting but the workload; those that no axis touches are the same in all configs of the workload."""

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from raybench.spec.document import BAD, Node
 from raybench.spec.mistakes import Mistakes, Place
-from raybench.spec.settings import AUTO, SETTINGS, Given, read_layer
+from raybench.spec.settings import AUTO, SETTINGS, TAKES_AUTO, Given, read_layer
 
 WRITTEN_MODEL = "written_model"
 """Beside a config's fields: the preset that the sweep names, even where a dotted key then changed the shape."""
@@ -61,10 +61,10 @@ def read_exclusion(node: Node, mistakes: Mistakes) -> Criterion | None:
             mistakes.add(node.place, node.path, "must be a mapping of settings and their values")
         return None
     layer = read_layer(node.items, mistakes)
-    workers = layer.get("num_workers")
-    if workers is not None and workers.value == AUTO:
-        mistakes.add(workers.node.place, workers.node.path, "must be a whole number here, not auto")
-    if any(given.value is BAD for given in layer.values()):
+    auto = [given for name in TAKES_AUTO if (given := layer.get(name)) is not None and given.value == AUTO]
+    for given in auto:
+        mistakes.add(given.node.place, given.node.path, "must be a whole number here, not auto")
+    if auto or any(given.value is BAD for given in layer.values()):
         return None
     return Criterion(tuple((key, plain_value(given)) for key, given in layer.items()), node.place, node.path)
 

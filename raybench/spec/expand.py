@@ -5,17 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
 from math import prod
 from typing import Any
 
 from raybench.errors import UsageError
-from raybench.spec.assemble import Assembler
-from raybench.spec.built_in import families
 from raybench.spec.config import NOT_IN_KEY, TrialConfig
-from raybench.spec.equal_work import unequal_work
 from raybench.spec.mistakes import Mistakes, printable
-from raybench.spec.resolve import Dropped
+from raybench.spec.points import Point, points_of
 from raybench.spec.selection import Only, read_selection, select
 from raybench.spec.settings import AUTO, Given, Layer
 from raybench.spec.sweep import Axis, Block, SweepSpec
@@ -43,14 +39,41 @@ def expand(
     asks for what no trial has.
     """
     selection = read_selection(only)
+    if selection and spec.stages:
+        raise UsageError(f"--only picks trials that are known beforehand, and those of {spec.name} depend on results")
     mistakes = Mistakes()
-    configs, warnings = _configs(with_workers(spec, auto_workers), quick, mistakes)
+    points, warnings = _points(with_workers(spec.all_stages() if spec.stages else spec, auto_workers), quick, mistakes)
     mistakes.raise_if_any()
-    if not configs and not spec.uses_auto:  # what auto stands for may still be a guess, made before a cluster is there
+    if spec.stages:
+        trials = expand_stage(spec, 0, (), auto_workers=auto_workers, quick=quick)
+        return Expansion(trials, tuple(warnings))
+    if not points and not spec.uses_auto:  # what auto stands for may still be a guess, made before a cluster is there
         raise UsageError(nothing_left(spec))
-    keyed, collapsed = _collapse(configs)
+    keyed, collapsed = _collapse(points)
     trials = select(tuple(_ordered(spec, keyed)), selection)
     return Expansion(trials, (*warnings, *collapsed))
+
+
+def expand_stage(
+    spec: SweepSpec,
+    number: int,
+    chosen: Sequence[Layer],
+    *,
+    auto_workers: Sequence[int] | None = None,
+    quick: bool = False,
+) -> tuple[PlannedTrial, ...]:
+    """The trials of one stage, from 0, that goes on from the settings `chosen` in those before it.
+
+    What is wrong with any of them was told by `expand`, which looks at all stages at once.
+    """
+    stage = with_workers(spec.stage(number, chosen), auto_workers)
+    points, _ = _points(stage, quick, Mistakes())
+    return tuple(_ordered(stage, _collapse(points)[0]))
+
+
+def most_in_stage(spec: SweepSpec, number: int, auto_workers: Sequence[int] | None = None) -> int:
+    """The most trials that a stage can have, whatever it goes on from."""
+    return _count(with_workers(spec.stage(number, ()), auto_workers))
 
 
 def nothing_left(spec: SweepSpec) -> str:
@@ -60,8 +83,9 @@ def nothing_left(spec: SweepSpec) -> str:
 
 def find_mistakes(spec: SweepSpec, mistakes: Mistakes) -> None:
     """Add what is wrong with settings together, in a sweep that has other mistakes already."""
-    if _count(spec) <= MAX_TRIALS and not mistakes.are_plenty:
-        _configs(with_workers(spec, (1,)), False, mistakes)
+    whole = spec.all_stages() if spec.stages else spec
+    if _count(whole) <= MAX_TRIALS and not mistakes.are_plenty:
+        _points(with_workers(whole, (1,)), False, mistakes)
 
 
 def with_workers(spec: SweepSpec, auto_workers: Sequence[int] | None) -> SweepSpec:
@@ -99,37 +123,23 @@ def _count(spec: SweepSpec) -> int:
     return spec.head.repeats * sum(prod(len(axis.options) for axis in block.axes) for block in spec.blocks)
 
 
-def _configs(spec: SweepSpec, quick: bool, mistakes: Mistakes) -> tuple[list[TrialConfig], list[str]]:
+def _points(spec: SweepSpec, quick: bool, mistakes: Mistakes) -> tuple[list[Point], list[str]]:
     if (count := _count(spec)) > MAX_TRIALS:
         raise UsageError(f"{printable(spec.file)}: {count} trials; a sweep may have {MAX_TRIALS}")
-    known = families(no_plugins=spec.no_plugins)
-    dropped = Dropped()
-    configs: list[TrialConfig] = []
-    unused = dict.fromkeys(spec.exclude)
-    for block in spec.blocks:
-        made = Assembler(
-            block, known, spec.head, spec.exclude, quick=quick, no_plugins=spec.no_plugins, mistakes=mistakes,
-            dropped=dropped,
-        )  # fmt: skip
-        combos = product(*(axis.options for axis in block.axes))
-        configs += [config for combo in combos if (config := made.config(combo)) is not None]
-        for rule in made.used_exclusions:
-            unused.pop(rule, None)
-    mistakes.extend(dropped.mistakes())
-    if spec.head.scaling and not mistakes and (what := unequal_work(spec.head.scaling, configs)):
-        mistakes.add(spec.places["scaling"], "scaling", what)
-    return configs, [f"{printable(str(rule.place))} {rule.path}: matches no config" for rule in unused]
+    points, unused = points_of(spec, quick, mistakes)
+    return points, [f"{printable(str(rule.place))} {rule.path}: matches no config" for rule in unused]
 
 
-def _collapse(configs: Iterable[TrialConfig]) -> tuple[dict[str, TrialConfig], list[str]]:
-    """Configs by key, the first of equals; a warning where any were equal."""
-    keyed: dict[str, TrialConfig] = {}
+def _collapse(points: Iterable[Point]) -> tuple[dict[str, Point], list[str]]:
+    """Points by key, the first of equals; a warning where any were equal."""
+    keyed: dict[str, Point] = {}
     equal, differing = 0, set[str]()
-    for config in configs:
-        first = keyed.setdefault(config.config_key(), config)
-        if first is not config:
+    for point in points:
+        first = keyed.setdefault(point.key, point)
+        if first is not point:
             equal += 1
-            differing |= {name for name in _unkeyed(config) if _unkeyed(first)[name] != _unkeyed(config)[name]}
+            mine, kept = _unkeyed(point.config), _unkeyed(first.config)
+            differing |= {name for name in mine if kept[name] != mine[name]}
     if not equal:
         return keyed, []
     told = f"{equal} config{'s' if equal > 1 else ''} collapsed into an equal one"
@@ -143,16 +153,17 @@ def _unkeyed(config: TrialConfig) -> Mapping[str, Any]:
     return fields | {name: config.source and getattr(config.source, name) for name in ("data_dir", "path")}
 
 
-def _ordered(spec: SweepSpec, keyed: Mapping[str, TrialConfig]) -> Iterator[PlannedTrial]:
+def _ordered(spec: SweepSpec, keyed: Mapping[str, Point]) -> Iterator[PlannedTrial]:
     """Groups come in the order in which the sweep first asks for them."""
     groups: dict[Any, list[str]] = {}
-    for key, config in keyed.items():
-        groups.setdefault(worker_group(config), []).append(key)
+    for key, point in keyed.items():
+        groups.setdefault(worker_group(point.config), []).append(key)
     order = 0
     for repeat in range(1, spec.head.repeats + 1):
         for keys in groups.values():
             for key in _shuffled(spec.name, repeat, keys) if spec.head.order == "shuffled" else keys:
-                yield PlannedTrial(config=keyed[key], config_key=key, repeat=repeat, order=order)
+                point = keyed[key]
+                yield PlannedTrial(point.config, key, repeat, order, point.ladder, point.choice)
                 order += 1
 
 

@@ -81,6 +81,8 @@ def _placed(node: Node, path: str, place: Place) -> Node:
 
 
 def _over_all(root: Node, key: str, node: Node) -> Node:
+    if "stages" in root.items:
+        return _over_stages(root, key, node)
     base = root.items.get("base")
     told = _over_block(root, root.items.get("base"), key, node)
     include = root.items.get("include")
@@ -93,6 +95,25 @@ def _over_all(root: Node, key: str, node: Node) -> Node:
     return _with(told, "include", replace(include, value=tuple(blocks)))
 
 
+def _over_stages(root: Node, key: str, node: Node) -> Node:
+    """The stages of a search: a list goes to the stage that has the axis, else to the first; else `base` says it."""
+    stages = root.items["stages"]
+    if not stages.is_list or not all(stage.is_mapping for stage in stages.elements):
+        return root
+    own = [i for i, stage in enumerate(stages.elements) if key in _axes_of(stage)]
+    here = (*own, 0)[0] if node.is_list else None
+    told = [_over_include(stage, key, node if i == here else None) for i, stage in enumerate(stages.elements)]
+    root = _with(root, "stages", replace(stages, value=tuple(told)))
+    base = root.items.get("base")
+    base = base if base is not None and base.is_mapping else Node({}, root.place, "base")
+    return root if node.is_list else _with(root, "base", _with(base, key, node))
+
+
+def _axes_of(block: Node) -> Mapping[str, Node]:
+    axes = block.items.get("axes")
+    return axes.items if axes is not None and axes.is_mapping else {}
+
+
 def _over_block(root: Node, base: Node | None, key: str, node: Node) -> Node:
     """`base` and the axes of the file, where the list goes to the axes and anything else to `base`."""
     base = base if base is not None and base.is_mapping else Node({}, root.place, "base")
@@ -103,13 +124,14 @@ def _over_block(root: Node, base: Node | None, key: str, node: Node) -> Node:
     return _with(root, "axes", axes) if axes is not None else root
 
 
-def _over_include(block: Node, key: str, node: Node) -> Node:
-    """An include block, which takes single values over from `base` but never its axes."""
+def _over_include(block: Node, key: str, node: Node | None) -> Node:
+    """An include block or a stage, which takes single values over from `base` but never its axes; without a node it
+    says nothing of the key any more."""
     axes = _without_axis(block.items.get("axes"), key)
     block = replace(block, value={name: entry for name, entry in block.items.items() if name != key})
-    if node.is_list:
+    if node is not None and node.is_list:
         axes = _with(axes or Node({}, block.place, f"{block.path}.axes"), key, node)
-    elif "." in key:
+    elif node is not None and "." in key:
         block = _with(block, key, node)  # a whole value of the block's own would hide the one inside base's
     return _with(block, "axes", axes) if axes is not None else block
 

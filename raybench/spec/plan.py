@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from raybench.errors import UsageError
 from raybench.spec.config import Isolation
-from raybench.spec.expand import expand, nothing_left
+from raybench.spec.expand import expand, most_in_stage, nothing_left
 from raybench.spec.reader import read_sweep
 from raybench.spec.selection import Only
 from raybench.spec.sweep import Order, SweepSpec
@@ -17,7 +17,11 @@ from raybench.spec.trial import PlannedTrial, worker_group
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """A sweep, multiplied out. `trials` are in the order they run, less those that `only` leaves out."""
+    """A sweep, multiplied out. `trials` are in the order they run, less those that `only` leaves out.
+
+    Of a sweep with stages they are the first one's; `later_stages` holds the most trials that each later one can have,
+    and `maximize` the column that decides what they go on from.
+    """
 
     name: str
     question: str
@@ -27,6 +31,8 @@ class Plan:
     repeats: int
     order: Order
     isolation: Isolation
+    later_stages: tuple[int, ...] = ()
+    maximize: str | None = None
 
     @property
     def num_configs(self) -> int:
@@ -74,4 +80,6 @@ def plan(
         repeats=spec.head.repeats,
         order=spec.head.order,
         isolation=spec.head.isolation,
+        later_stages=tuple(most_in_stage(spec, n, auto_workers) for n in range(1, len(spec.stages))),
+        maximize=spec.head.maximize if spec.stages else None,
     )

@@ -25,6 +25,8 @@ _DEFAULTS: Mapping[str, Any] = {
     "warmup": {"steps": DEFAULT_WARMUP_STEPS},
     "measure": {"steps": DEFAULT_MEASURED_STEPS},
     "timeout": None,
+    "memory_share": 0.9,
+    "max_micro_batch": 1024,
 }
 
 

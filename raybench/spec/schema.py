@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field
 
 from raybench.spec.built_in import BUILT_IN
-from raybench.spec.settings import AUTO, SETTINGS, Setting, field_type, strict
+from raybench.spec.settings import AUTO, SETTINGS, TAKES_AUTO, Setting, field_type, strict
 from raybench.spec.sweep import Head
 
 DRAFT = "http://json-schema.org/draft-07/schema#"
@@ -55,7 +55,7 @@ def _setting(setting: Setting) -> dict[str, Any]:
     forms: list[dict[str, Any]] = [strict(setting.scalar).json_schema()]
     if setting.name == "model":
         forms[0]["examples"] = [preset for family in BUILT_IN for preset in family.presets]
-    if setting.name == "num_workers":
+    if setting.name in TAKES_AUTO:
         forms.append({"const": AUTO})
     if setting.nullable:
         forms.append({"type": "null"})

@@ -10,7 +10,7 @@ from raybench.errors import UsageError
 from raybench.spec.criteria import WRITTEN_MODEL, agrees, value_of
 from raybench.spec.document import core_schema
 from raybench.spec.mistakes import printable
-from raybench.spec.settings import SETTINGS, key_hint, known_key
+from raybench.spec.settings import AUTO, SETTINGS, key_hint, known_key
 from raybench.spec.trial import PlannedTrial
 
 Only = str | Sequence[str] | Mapping[str, Any]
@@ -105,4 +105,5 @@ def _has(trial: PlannedTrial, key: str, value: str) -> bool:
 
 
 def _fields(trial: PlannedTrial) -> dict[str, Any]:
-    return {**vars(trial.config), WRITTEN_MODEL: trial.config.model_name}
+    fields = {**vars(trial.config), WRITTEN_MODEL: trial.config.model_name}
+    return fields | {"micro_batch": AUTO} if trial.ladder else fields

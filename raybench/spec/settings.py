@@ -20,6 +20,10 @@ from raybench.spec.shapes import Count, Frozen
 from raybench.spec.synonyms import ours, quoted
 
 AUTO = "auto"
+TAKES_AUTO = frozenset({"num_workers", "micro_batch"})
+"""Settings that a sweep may leave open: the first until the cluster is known, the second until sizes were tried."""
+FOR_AUTO = ("memory_share", "max_micro_batch")
+"""Settings that only `micro_batch: auto` goes by: they choose among configs and are no part of one."""
 
 
 class Measure(Frozen):
@@ -92,9 +96,11 @@ SETTINGS: Mapping[str, Setting] = types.MappingProxyType({setting.name: setting 
     Setting("model", "a preset's name, or the shape itself", str, shape=True),
     _same("seq_len", "tokens in a sequence"),
     _same("vocab_size", "number of token values"),
-    _same("micro_batch", "samples a rank sees in a micro step"),
+    _same("micro_batch", "samples a rank sees in a micro step; auto: the largest power of two that fits"),
     _same("grad_accum", "micro steps in a step"),
     _same("global_batch", "samples in a step over all ranks: micro_batch x grad_accum x num_workers"),
+    Setting("memory_share", "share of the memory that micro_batch: auto may fill", Annotated[float, Field(gt=0, le=1)]),
+    Setting("max_micro_batch", "the largest micro batch that auto tries", Count),
     _same("precision", "number format of the computation"),
     _same("phase", "how much of a training step is run"),
     _same("strategy", "how ranks share the work"),
@@ -202,7 +208,7 @@ def read_setting(key: str, node: Node, mistakes: Mistakes, *, swept: bool = Fals
         return Given(_read_parts(setting, node, mistakes, swept), node, swept)
     if setting.nullable and node.value is None:
         return Given(None, node, swept)
-    if setting.name == "num_workers" and node.value == AUTO:
+    if setting.name in TAKES_AUTO and node.value == AUTO:
         return Given(AUTO, node, swept)
     if node.is_list and not swept and not node.path.startswith("exclude"):
         mistakes.add(node.place, node.path, "a list of values belongs under axes")

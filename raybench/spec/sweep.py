@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 from pydantic import Field, ValidationError
@@ -20,7 +20,13 @@ from raybench.spec.shapes import Frozen
 
 Order = Literal["planned", "shuffled"]
 Scaling = Literal["strong", "weak"]
-PARTS = ("name", "question", "base", "axes", "include", "exclude", "repeats", "order", "isolation", "scaling")
+Maximize = Literal[
+    "samples_per_s", "tokens_per_s", "samples_per_s_per_gpu", "tokens_per_s_per_gpu", "steps_per_s", "tflops_per_gpu"
+]
+PARTS = (
+    "name", "question", "base", "axes", "include", "exclude", "repeats", "order", "isolation", "scaling",
+    "skip_larger_after_oom", "stages", "maximize",
+)  # fmt: skip
 NOT_INHERITED = frozenset({*SPECIFIC, "model", "strategy"})
 """What a block that names another workload does not take over from `base`."""
 
@@ -34,6 +40,8 @@ class Head(Frozen):
     order: Annotated[Order, Field(description="within a repeat and worker group")] = "planned"
     isolation: Annotated[Isolation, Field(description="how long worker processes live")] = "repeat"
     scaling: Scaling | None = Field(None, description="which work is equal on any number of workers; else refused")
+    skip_larger_after_oom: bool = Field(False, description="skip what needs more memory than what ran out of it")
+    maximize: Annotated[Maximize, Field(description="the column by which a stage's best is chosen")] = "samples_per_s"
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +63,10 @@ class Block:
 
 @dataclass(frozen=True, eq=False)
 class SweepSpec:
-    """A sweep as written. `expand` turns it into trials. `places` tells where each of its parts stands."""
+    """A sweep as written. `expand` turns it into trials. `places` tells where each of its parts stands.
+
+    Where there are `stages`, `blocks` holds the first: the others go on from what is found.
+    """
 
     head: Head
     file: str
@@ -63,6 +74,7 @@ class SweepSpec:
     exclude: tuple[Criterion, ...]
     places: Mapping[str, Place]
     no_plugins: bool = False      # it may name built-in workloads only
+    stages: tuple[Block, ...] = ()
 
     @property
     def name(self) -> str:
@@ -72,9 +84,24 @@ class SweepSpec:
     @property
     def uses_auto(self) -> bool:
         """Whether a `num_workers: auto` waits for the cluster to be known."""
-        layers = [layer for block in self.blocks for layer in block.fixed]
-        layers += [option for block in self.blocks for axis in block.axes for option in axis.options]
+        blocks = (*self.blocks, *self.stages)
+        layers = [layer for block in blocks for layer in block.fixed]
+        layers += [option for block in blocks for axis in block.axes for option in axis.options]
         return any("num_workers" in layer and layer["num_workers"].value == AUTO for layer in layers)
+
+    def stage(self, number: int, chosen: Sequence[Layer]) -> SweepSpec:
+        """The sweep of one stage, from 0, that goes on from the settings `chosen` before it, weakest first."""
+        block = self.stages[number]
+        base, *own = block.fixed
+        return replace(self, blocks=(replace(block, fixed=(base, *chosen, *own)),), stages=())
+
+    def all_stages(self) -> SweepSpec:
+        """All stages as one product: whatever a stage may come to run is in it."""
+        first, *_ = self.stages
+        axes: list[Axis] = []
+        for block in self.stages:
+            axes += [*(Axis("", (own,)) for own in block.fixed[1:]), *block.axes]
+        return replace(self, blocks=(Block(first.node, first.fixed[:1], tuple(axes)),), stages=())
 
 
 def sweep_from(root: Node, mistakes: Mistakes) -> SweepSpec | None:
@@ -95,11 +122,13 @@ def sweep_from(root: Node, mistakes: Mistakes) -> SweepSpec | None:
     if "workload" in base or axes or not includes:
         blocks.append(Block(base_node, (base,), axes))
     blocks += [_include(node, base, mistakes) for node in includes if _mapping(node, mistakes)]
+    stages = _stages(root, base, mistakes)
+    blocks = [*stages[:1]] or blocks
     exclude = [read_exclusion(node, mistakes) for node in _list(root.items.get("exclude"), "mappings", mistakes)]
     head = _head(root, mistakes)
     rules = tuple(rule for rule in exclude if rule is not None)
     places = {part: node.place for part, node in root.items.items()}
-    return SweepSpec(head, root.place.file, tuple(blocks), rules, places)
+    return SweepSpec(head, root.place.file, tuple(blocks), rules, places, stages=stages)
 
 
 def _base(node: Node, mistakes: Mistakes) -> Layer:
@@ -139,6 +168,24 @@ def _include(node: Node, base: Layer, mistakes: Mistakes) -> Block:
     if names_other_workload(own, base):
         base = {key: given for key, given in base.items() if key.partition(".")[0] not in NOT_INHERITED}
     return Block(node, (base, own), _axes(node.items.get("axes"), mistakes))
+
+
+def _stages(root: Node, base: Layer, mistakes: Mistakes) -> tuple[Block, ...]:
+    """The stages of a search, one after the other; what they cannot go together with is told."""
+    nodes = _list(root.items.get("stages"), "blocks with axes", mistakes)
+    if not nodes:
+        if "maximize" in root.items:
+            mistakes.add(root.items["maximize"].key or root.place, "maximize", "is for stages, and there are none")
+        return ()
+    for part in ("axes", "include"):
+        if part in root.items:
+            mistakes.add(root.items[part].key or root.place, part, "cannot stand beside stages: put the axes in them")
+    for node in (node for node in nodes if _mapping(node, mistakes)):
+        if "axes" not in node.items:
+            mistakes.add(node.place, f"{node.path}.axes", "is missing: what should the stage try?")
+        if "workload" in node.items:
+            mistakes.add(node.items["workload"].place, f"{node.path}.workload", "belongs under base: stages share it")
+    return tuple(_include(node, base, mistakes) for node in nodes if node.is_mapping)
 
 
 def names_other_workload(own: Mapping[str, Given], base: Mapping[str, Given]) -> bool:

@@ -18,18 +18,24 @@ from raybench.workloads.registry import workload, workloads
 
 
 def planned_row(trial: PlannedTrial) -> dict[str, Any]:
-    """A planned trial with its counts. `memory_bytes` estimates the device memory of one worker."""
+    """A planned trial with its counts. `memory_bytes` estimates the device memory of one worker.
+
+    Where the micro batch is yet to be found, only the parameters are known.
+    """
     config = trial.config
-    counts = workload(config.workload).counts(config)
+    first = trial.ladder.rungs[0] if trial.ladder else config
+    counted = _counted(workload(config.workload).counts(first))
+    if trial.ladder:
+        counted = dict.fromkeys(counted) | {"parameters": counted["parameters"]}
     return {
         "trial_id": trial.trial_id,
         "position": trial.order + 1,
         "repeat": trial.repeat,
-        "label": config.label(),
+        "label": trial.config_label(),
         "num_workers": config.num_workers,
         "warmup": _extent(config.warmup),
         "measure": _extent(config.measure),
-        **_counted(counts),
+        **counted,
         "config": config.model_dump(mode="json"),
     }
 

@@ -241,6 +241,13 @@ def test_quick_against_full_is_refused() -> None:
     assert by_value(compare(rows, allow_quick=True), "cluster", "ratio")["b"] == 2.0
 
 
+def test_probes_never_count() -> None:
+    """They only looked for the micro batch that fits: 1 and 2 are no values to compare 4 with."""
+    sizes = [make_trial(make_config(micro_batch=size, quality="probe")) for size in (1, 2)]
+    rows = frame_of(*sizes, make_trial(make_config(micro_batch=4)), make_trial(make_config(micro_batch=8)))
+    assert set(compare(rows, by="micro_batch")["micro_batch"]) == {4, 8}
+
+
 def test_a_full_run_supersedes_the_quick_look_before_it() -> None:
     """Quick rows of a work that was measured in full do not count, and do not stand in the way."""
     quick = make_trial(make_config(quality="quick", measure=Extent(steps=10)), cluster="b", step_ms=1.0)

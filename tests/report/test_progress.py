@@ -11,7 +11,7 @@ from rich.console import Console
 
 from raybench.record.run import RunClosed, RunOpened, TrialStarted
 from raybench.report.console import PatientConsole
-from raybench.report.progress import MAX_LINE, ProgressDisplay
+from raybench.report.progress import MAX_LINE, Progress, ProgressDisplay
 from raybench.version import __version__
 from tests.factories import make_trial
 from tests.report.runs import CLOSED, OPENED
@@ -80,6 +80,15 @@ def test_trials_are_counted_as_they_end() -> None:
     watched.display.trial_ended(make_trial(), LABEL, 40)
     assert watched.lines()[-1].startswith("[ 7/16] ")
     watched.display.closed(CLOSED)
+
+
+def test_results_may_bring_more_to_run() -> None:
+    """Probes, or a stage of another size: the counts go by the plan as it is when a trial starts. Of 16, 6 are done."""
+    progress = Progress(OPENED, 0.0)
+    for planned, to_run in ((19, 13), (15, 9)):
+        trial = TrialStarted(trial_id="t", label=LABEL, position=7, planned=planned, opens_group=False)
+        progress.start(trial, 0.0)
+        assert (progress.planned, progress.to_run) == (planned, to_run)
 
 
 def test_a_heartbeat_comes_after_30_s_and_then_ever_less_often() -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from raybench.record.run import StageFound
 from raybench.record.trial import Trial
-from raybench.report.run_lines import trial_line, why_line
+from raybench.report.run_lines import fastest_line, found_line, trial_line, why_line
 from tests.factories import make_config, make_trial
 from tests.report.runs import CLOSED
 
@@ -80,3 +81,19 @@ def test_where_to_look_after_a_failure() -> None:
     """The first failed one, and how many there are."""
     assert why_line(CLOSED, ["ab68938f"]) == "why:  raybench show results --trial ab68938f"
     assert why_line(CLOSED, ["ab68938f", "c"]) == "why:  raybench show results --trial ab68938f   (and 1 more)"
+
+
+def test_a_search_tells_each_stage_and_its_best() -> None:
+    """The ratio says over what; a stage without a usable number says so, and then there is no best."""
+    first = StageFound(
+        stage=1, stages=2, column="tokens_per_s", trial_id="k-01", label="gpt2 b64", value=1234.0, ratio=1.5
+    )
+    second = StageFound(**{**vars(first), "stage": 2, "label": "gpt2 b64 bf16", "value": 2468.0, "ratio": 2.0})
+    assert [found_line(one).replace("\u202f", " ") for one in (first, second)] == [
+        "stage 1 of 2: gpt2 b64 · 1 234 tokens_per_s · 1.50x its first config",
+        "stage 2 of 2: gpt2 b64 bf16 · 2 468 tokens_per_s · 2.00x the stage before",
+    ]
+    assert (fastest_line([first]), fastest_line([first, second])) == (None, "best: gpt2 b64 bf16 (k-01)")
+    nothing = StageFound(stage=2, stages=2, column="tokens_per_s", trial_id=None, label=None, value=None, ratio=None)
+    assert found_line(nothing).startswith("stage 2 of 2: nothing ended ok with a valid number")
+    assert fastest_line([first, nothing]) is None

@@ -11,13 +11,13 @@ from raybench.errors import UsageError
 from raybench.record.trial import OUTCOMES, RUN_AGAIN
 from raybench.results.read import UnreadableFileWarning
 from raybench.results.resume import (
+    Committed,
     EarlierAttempt,
+    as_earlier,
     earlier_attempts,
-    next_attempt,
     other_clusters,
     outcome_set,
     retry_set,
-    to_run,
 )
 from raybench.results.store import RunStore
 from raybench.spec.trial import PlannedTrial
@@ -41,7 +41,8 @@ def earlier(
 
 def left(*attempts: EarlierAttempt, **options) -> list[int]:
     """The repeats still to run on cluster a, cpu."""
-    return [trial.repeat for trial in to_run(PLANNED, attempts, **{"cluster": "a", "device_kind": "cpu", **options})]
+    committed = Committed(attempts, **{"cluster": "a", **options})
+    return [trial.repeat for trial in PLANNED if committed.done(trial.trial_id, "cpu") is None]
 
 
 def test_nothing_earlier_runs_all():
@@ -109,7 +110,7 @@ def test_next_attempt_is_one_more_than_the_highest():
     """Of this cluster and trial, whatever device it ran on."""
     rows = (earlier(1, "ok", 1), earlier(1, "timeout", 4, device="cuda"), earlier(1, "ok", 7, cluster="b"))
     trial_id = PLANNED[0].trial_id
-    assert [next_attempt(rows, cluster, trial_id) for cluster in "abc"] == [5, 8, 1]
+    assert [Committed(rows, cluster=cluster).next_attempt(trial_id) for cluster in "abc"] == [5, 8, 1]
 
 
 def test_other_clusters_are_told_only_when_this_one_is_new():
@@ -133,7 +134,7 @@ def test_earlier_attempts_come_from_the_files(tmp_path: Path):
         store.commit(trial)
     found = earlier_attempts(tmp_path, "quick")
     assert {vars(one)["trial_uid"]: one for one in found} == {
-        trial.trial_uid: EarlierAttempt(**{name: getattr(trial, name) for name in EarlierAttempt.__dataclass_fields__})
+        trial.trial_uid: as_earlier(trial)
         for trial in trials
     }
     assert earlier_attempts(tmp_path, "other") == ()

@@ -15,10 +15,11 @@ KINDS = ("fine", "miscounts", "oom_host", "oom_cuda", "absent", "stopped", "kill
 
 
 class FaultShape(Frozen):
-    """Which fault, and how long a step takes before it."""
+    """Which fault, how long a step takes before it, and how many tokens of a micro batch fit into memory."""
 
     fault: Annotated[str, Field(pattern="|".join(KINDS))] = "fine"
     step_s: Annotated[float, Field(ge=0.0)] = 0.001
+    fits: Annotated[int, Field(ge=1)] = 2**31
 
 
 def counts(config: TrialConfig) -> Counts:
@@ -41,7 +42,8 @@ WORKLOAD = Workload(
         shape=FaultShape,
         presets=MappingProxyType({kind: FaultShape(fault=kind) for kind in KINDS}),
         default_model="fine",
-        settings=frozenset(),
+        settings=frozenset({"micro_batch", "grad_accum", "global_batch", "seq_len"}),
+        defaults=MappingProxyType({"micro_batch": 1, "seq_len": 1}),
         strategies=("split",),
     ),
     counts=counts,

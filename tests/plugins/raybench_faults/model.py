@@ -23,6 +23,8 @@ def build(
     def step() -> torch.Tensor:
         time.sleep(shape.step_s)
         fault()
+        if config.micro_batch * config.seq_len > shape.fits:
+            _oom_cuda()
         together = torch.ones(1, device=device, dtype=torch.float32)
         if world_size > 1:
             dist.all_reduce(together)
