@@ -15,7 +15,7 @@ from raybench.cluster.code_version import source_hash
 from raybench.engine.environment import node_facts
 from raybench.engine.nvml import Nvml
 from raybench.record.node import Node
-from raybench.sources.layout import data_root
+from raybench.sources.root import data_root
 
 
 @dataclass(frozen=True, kw_only=True)

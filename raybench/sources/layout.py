@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from math import prod
@@ -15,9 +14,10 @@ from typing import Any, Final
 import numpy as np
 
 from raybench.sources.records import record_shape, smallest_dtype
+from raybench.sources.root import data_root
 from raybench.sources.tokens import GENERATOR_VERSION
 from raybench.spec.built_in import family
-from raybench.spec.config import Source, TrialConfig, canonical_json
+from raybench.spec.config import TrialConfig, canonical_json
 from raybench.spec.samples import Sample
 
 FORMAT_VERSION: Final = 1
@@ -109,7 +109,7 @@ def sample_of(config: TrialConfig) -> Sample:
 def folder(config: TrialConfig) -> Path:
     """Where that data lies on this node: under the config's `data_dir`, `RAYBENCH_DATA_DIR` or the user's cache."""
     assert config.source is not None
-    return data_root(config.source) / layout(config).folder_name()
+    return data_root(config.source.data_dir) / layout(config).folder_name()
 
 
 def located(config: TrialConfig) -> TrialConfig:
@@ -117,11 +117,6 @@ def located(config: TrialConfig) -> TrialConfig:
     if config.source is None:
         return config
     path = config.source.path and str(Path(config.source.path).expanduser().absolute())
-    source = config.source.model_copy(update={"data_dir": str(data_root(config.source).absolute()), "path": path})
+    data_dir = str(data_root(config.source.data_dir).absolute())
+    source = config.source.model_copy(update={"data_dir": data_dir, "path": path})
     return config.model_copy(update={"source": source})
-
-
-def data_root(source: Source | None = None) -> Path:
-    """Where prepared data lies: where the source says, else this node's cache folder."""
-    asked = source.data_dir if source is not None else None
-    return Path(asked or os.environ.get("RAYBENCH_DATA_DIR") or "~/.cache/raybench/data").expanduser()

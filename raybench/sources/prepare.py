@@ -10,9 +10,10 @@ import numpy as np
 
 from raybench.errors import DataError
 from raybench.sources import manifest
-from raybench.sources.layout import Layout, data_root, folder, layout, shard_name
+from raybench.sources.layout import Layout, folder, layout, shard_name
 from raybench.sources.lock import locked
 from raybench.sources.records import records, samples_at_a_time
+from raybench.sources.root import data_root
 from raybench.sources.token_file import prepare_tokens
 from raybench.spec.config import TrialConfig
 
@@ -33,7 +34,7 @@ def prepare(config: TrialConfig) -> None:
     try:
         makers[config.source.name](config)
     except OSError as error:
-        where = data_root(config.source)
+        where = data_root(config.source.data_dir)
         raise DataError(f"cannot prepare data in {where}: {error}; choose another source.data_dir") from error
 
 

@@ -18,10 +18,11 @@ import numpy as np
 import numpy.typing as npt
 
 from raybench.errors import DataError
-from raybench.sources.layout import DTYPES, data_root, sample_of
+from raybench.sources.layout import DTYPES, sample_of
 from raybench.sources.lock import locked
 from raybench.sources.manifest import edges_sha256
 from raybench.sources.records import samples_at_a_time, smallest_dtype
+from raybench.sources.root import data_root
 from raybench.sources.tokens import GENERATOR_VERSION, tokens
 from raybench.spec.config import TrialConfig, canonical_json
 from raybench.spec.samples import TokenSample
@@ -59,7 +60,7 @@ def token_path(config: TrialConfig) -> Path:
         "seed": config.seed, "format_version": FORMAT_VERSION, "generator_version": GENERATOR_VERSION,
     }  # fmt: skip
     name = hashlib.sha256(canonical_json(facts).encode()).hexdigest()[:16]
-    return data_root(config.source) / f"tokens-{name}" / "tokens.bin"
+    return data_root(config.source.data_dir) / f"tokens-{name}" / "tokens.bin"
 
 
 def prepare_tokens(config: TrialConfig) -> None:

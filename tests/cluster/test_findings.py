@@ -1,5 +1,7 @@
 """What is told of a node by what it says of itself."""
 
+import subprocess
+import sys
 from datetime import datetime, timezone
 
 import pytest
@@ -78,3 +80,10 @@ def test_exit_codes():
     assert Diagnosis((), ()).exit_code(strict=True) == 0
     assert [Diagnosis((), (warning,)).exit_code(strict=strict) for strict in (False, True)] == [0, 3]
     assert Diagnosis((), (warning, error)).exit_code(strict=False) == 3
+
+
+def test_a_checkup_needs_no_torch():
+    """Seconds on every node otherwise, and a torch that is broken there must not hide everything else."""
+    code = "import sys, raybench.cluster.checkup, raybench.cluster.inventory; print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"

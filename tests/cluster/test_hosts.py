@@ -42,13 +42,22 @@ axes:
 """
 LOSES = """\
 name: loses
-base: {workload: matmul, model: {m: 64, k: 64, n: 64}, num_workers: 3, warmup: 1}
+base: {workload: matmul, model: {m: 66, k: 64, n: 64}, num_workers: 3, warmup: 1}
 axes:
   place:
     - {packing: spread, measure: {seconds: 8}}
     - {nodes: 3, measure: 10}
     - {num_workers: 2, measure: 10}
 """
+LINKED = """\
+name: linked
+base: {num_workers: 2, nodes: 2, warmup: 2, measure: 10}
+include:
+  - workload: collective
+    axes: {model: [all_reduce-1m, all_reduce-16m, {op: all_reduce, size_bytes: 33554432}]}
+  - {workload: encdec, model: 3.5m, seq_len: 16, global_batch: 4, source: device}
+"""
+LIMIT_BYTES_PER_S = 200e6 / 8
 TOLD_LIMIT_S = 90.0
 
 
@@ -168,7 +177,7 @@ def odd_gamma(cluster: Cluster) -> Iterator[Machine]:
     gamma = cluster.lan.hosts[2]
     ours, torch = ROOT / "raybench" / "errors.py", Path(importlib.util.find_spec("torch").origin).parent / "version.py"
     gamma.run(f"cp {ours} errors.py; echo '# edited' >> errors.py; mount --bind errors.py {ours}")
-    gamma.run(f"echo '__version__ = \"9.9.9\"' > version.py; mount --bind version.py {torch}")
+    gamma.run(f"sed 's/^__version__.*/__version__ = \"9.9.9\"/' {torch} > version.py; mount --bind version.py {torch}")
     gamma.run("mkdir -p .cache/raybench/data; mount -t tmpfs -o size=1m none .cache/raybench/data")
     gamma.run("chmod 644 .ray/auth_token")
     yield gamma
@@ -215,12 +224,39 @@ def test_doctor_says_why_a_ray_cannot_be_joined(cluster: Cluster) -> None:
         assert told in found.stdout
 
 
+def test_a_slow_link_is_what_collectives_report(cluster: Cluster) -> None:
+    """200 Mbit/s are 25 MB/s, of which TCP leaves 24: large all-reduces report that, none more than the limit.
+
+    A small model over the same link is slower by what its 14 MB of gradients take, 0.6 s a step.
+    """
+    (cluster.head.home / "linked.yaml").write_text(LINKED)
+    beta = cluster.lan.hosts[1]
+    cluster.lan.limit_link(beta, "200mbit")
+    try:
+        cluster.head.run("raybench run linked.yaml --out slow", limit_s=600.0)
+    finally:
+        cluster.lan.free_link(beta)
+    cluster.head.run("raybench run linked.yaml --out free --only workload=encdec", limit_s=600.0)
+    slow, free = cluster.rows("slow"), cluster.rows("free")
+    bus = slow.loc[slow["workload"] == "collective", "bus_bandwidth_bytes_per_s"]
+    print(slow[["workload", "model", "config", "step_ms_p50", "bus_bandwidth_bytes_per_s"]].to_string())
+    print(free[["workload", "model", "step_ms_p50"]].to_string())
+    assert (bus <= LIMIT_BYTES_PER_S).all()
+    large = slow[slow["config"].str.contains("16777216|33554432")]["bus_bandwidth_bytes_per_s"]
+    assert len(large) == 2
+    assert (large >= 0.85 * LIMIT_BYTES_PER_S).all()
+    step_ms = [rows.loc[rows["workload"] == "encdec", "step_ms_p50"].item() for rows in (slow, free)]
+    assert step_ms[0] > step_ms[1] + 400
+
+
 def test_a_host_that_loses_its_power(cluster: Cluster) -> None:
     """Attempt 1 is lost with the node, attempt 2 runs on what is left; what needs three nodes is infeasible now."""
     (cluster.head.home / "loses.yaml").write_text(LOSES)
     gamma = cluster.lan.hosts[2]
     with cluster.head.running("raybench run loses.yaml --out losing > losing.log 2>&1") as run:
-        wait_until(lambda: any(gamma.seen("/tmp").glob("raybench-*/stacks/*")), 300.0)      # its rank began the trial
+        begun = lambda: any(gamma.seen("/tmp").glob("raybench-*/stacks/*"))  # noqa: E731  its rank has the trial
+        wait_until(lambda: begun() or run.poll() is not None, 300.0)
+        assert run.poll() is None, (cluster.head.home / "losing.log").read_text()
         off_s = time.monotonic()
         gamma.power_off()
         wait_until(lambda: cluster.committed("losing") >= 1, 300.0)
