@@ -6,7 +6,7 @@ import functools
 import random
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,7 +21,7 @@ from raybench.engine.optimizer import effective, optimizer
 from raybench.engine.place import Place
 from raybench.engine.precision import autocast, dtype
 from raybench.engine.ranks import Ranks, synchronize
-from raybench.engine.strategy import wrap
+from raybench.engine.strategy import Wrapped, wrap
 from raybench.engine.update import DeepSpeedUpdate, OwnUpdate, Update, clipping
 from raybench.engine.work import NetworkWork, Recipe, SplitWork, Work
 from raybench.sources.base import Batches
@@ -130,7 +130,7 @@ def _recipe(config: TrialConfig, module: nn.Module, place: Place, ranks: Ranks) 
     scaler = torch.amp.GradScaler(device.type, enabled=config.precision == "fp16")
     clip = clipping(module.parameters(), config.grad_clip)
     update = OwnUpdate(module, made, scaler, clip, device)
-    recipe = _with(config, module, device, compiled(wrapped.module, config.compile), wrapped.no_sync, update)
+    recipe = _with(config, module, device, compiled(wrapped.module, config.compile), wrapped, update)
     return recipe, _Ran(wrapped.effective, _named(config, made))
 
 
@@ -141,7 +141,7 @@ def _deepspeed_recipe(config: TrialConfig, module: nn.Module, place: Place) -> t
     assert made is not None, "deepspeed is for phase train"
     whole = engine(module, made, config, place)
     update = DeepSpeedUpdate(whole)
-    return _with(config, module, place.torch_device, whole, nullcontext, update), _Ran(
+    return _with(config, module, place.torch_device, whole, Wrapped(module, nullcontext, ""), update), _Ran(
         f"deepspeed stage {whole.zero_optimization_stage()}", _named(config, made)
     )
 
@@ -164,7 +164,7 @@ def _with(
     module: nn.Module,
     device: torch.device,
     call: Callable[[Batch], torch.Tensor],
-    no_sync: Callable[[], AbstractContextManager[None]],
+    wrapped: Wrapped,
     update: Update,
 ) -> Recipe:
     assert config.phase is not None
@@ -174,7 +174,8 @@ def _with(
         phase=config.phase,
         grad_accum=config.grad_accum,
         autocast=functools.partial(autocast, config.precision, device.type),
-        no_sync=no_sync,
+        no_sync=wrapped.no_sync,
+        watch=wrapped.watch,
         update=update,
         tokens_in=getattr(module, "tokens_in", None),
     )

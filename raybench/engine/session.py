@@ -182,6 +182,9 @@ class Session:
         empty_device(self._device)
 
 
+_PARTS = ("forward_ms", "backward_ms", "optimizer_ms", "compute_ms")
+
+
 def _steps(config: TrialConfig, place: Place, warmup: list[Stretch], window: Stretch) -> RankSteps:
     """All steps of a trial as columns, warm-up first."""
     stretches = [*warmup, window]
@@ -194,6 +197,7 @@ def _steps(config: TrialConfig, place: Place, warmup: list[Stretch], window: Str
         step_ms=tuple(value for stretch in stretches for value in stretch.step_ms),
         host_step_ms=tuple(value for stretch in stretches for value in stretch.host_step_ms),
         data_wait_ms=tuple(value for stretch in stretches for value in stretch.data_wait_ms),
+        **{name: tuple(value for stretch in stretches for value in getattr(stretch, name)) for name in _PARTS},
         epoch=_epochs(config, place, len(flags)),
         loss=tuple(value for stretch in stretches for value in stretch.loss),
     )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 
 from raybench.engine.ranks import Ranks, synchronize
-from raybench.engine.timeline import intervals_ms, timeline
+from raybench.engine.timeline import Timeline, intervals_ms, timeline
 from raybench.engine.work import Work
 from raybench.spec.config import Timing
 
@@ -30,6 +30,10 @@ class Stretch:
     host_step_ms: tuple[float, ...]
     data_wait_ms: tuple[float, ...]
     loss: tuple[float | None, ...]
+    forward_ms: tuple[float | None, ...]
+    backward_ms: tuple[float | None, ...]
+    optimizer_ms: tuple[float | None, ...]
+    compute_ms: tuple[float | None, ...]
     samples: int
     tokens: int | None
     energy_j: float | None
@@ -55,7 +59,8 @@ def run_stretch(
     Between the clock readings there is nothing but work: everything is made before, and read after. `timing: sync`
     waits for the device after each step; `none` waits for it nowhere, and so times the host's launching alone.
     """
-    marks = timeline(device, steps)
+    marks = timeline(device, steps, len(work.parts), timing)
+    work.watch(marks)
     losses = torch.zeros(steps, device=device)
     slots = losses.unbind() if work.has_loss else (None,) * steps
     waited_ns = [work.wait_ns] * (steps + 1)
@@ -65,13 +70,13 @@ def run_stretch(
         energy_before = energy()
         ranks.barrier()
         synchronize(device)
-        marks.mark(0)
+        marks.boundary()
         for step in range(steps):
-            work.step(slots[step])
+            work.step(slots[step], marks)
             waited_ns[step + 1] = work.wait_ns
             if timing == "sync":
                 synchronize(device)
-            marks.mark(step + 1)
+            marks.boundary()
         if timing != "none":
             synchronize(device)
         closed_ns = time.perf_counter_ns()
@@ -81,15 +86,25 @@ def run_stretch(
     return Stretch(
         opened_ns=marks.host_ns()[0],
         closed_ns=closed_ns,
-        step_ms=tuple(intervals_ms(marks.host_ns()) if timing == "none" else marks.step_ms()),
+        step_ms=tuple(marks.step_ms()),
         host_step_ms=tuple(intervals_ms(marks.host_ns())),
         data_wait_ms=tuple(intervals_ms(waited_ns)),
         loss=tuple(losses.tolist()) if work.has_loss else (None,) * steps,
         samples=work.samples - samples,
         tokens=None if work.tokens is None or tokens is None else work.tokens - tokens,
+        forward_ms=_summed(work, marks, "forward", steps),
+        backward_ms=_summed(work, marks, "backward", steps),
+        optimizer_ms=_summed(work, marks, "optimizer", steps),
+        compute_ms=tuple(marks.compute_ms()),
         **_updates(updates, work.updates()),
         energy_j=None if energy_before is None or energy_after is None else energy_after - energy_before,
     )
+
+
+def _summed(work: Work, marks: Timeline, name: str, steps: int) -> tuple[float | None, ...]:
+    """What all parts of that name took of each step together: there is one for each micro step."""
+    columns = [marks.part_ms(part) for part, found in enumerate(work.parts) if found == name]
+    return tuple(map(sum, zip(*columns, strict=True))) if columns else (None,) * steps
 
 
 def _updates(before: tuple[int, int] | None, after: tuple[int, int] | None) -> dict[str, int | None]:

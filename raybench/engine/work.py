@@ -10,6 +10,7 @@ from typing import Protocol
 
 import torch
 
+from raybench.engine.timeline import Marks
 from raybench.engine.update import Update
 from raybench.sources.base import Batches
 from raybench.sources.records import samples_in
@@ -22,14 +23,20 @@ class Work(Protocol):
 
     `samples`, `tokens`: counted from the batches that were really computed; `tokens` is None where there are none.
     `wait_ns`: host time spent waiting for batches. `has_loss`: whether `step` adds to the number it is given.
+    `parts` names the parts of a step in order: it marks where each but the last ends.
     """
 
     has_loss: bool
     samples: int
     tokens: int | None
     wait_ns: int
+    parts: tuple[str, ...]
 
-    def step(self, loss: torch.Tensor | None) -> None:
+    def watch(self, marks: Marks | None) -> None:
+        """Note each following step's first gradient collective in `marks`, where that can be known."""
+        ...
+
+    def step(self, loss: torch.Tensor | None, marks: Marks) -> None:
         """Compute one step; add its loss to `loss`, a scalar on the device, without waiting for it."""
         ...
 
@@ -48,6 +55,7 @@ class SplitWork:
     has_loss = False
     tokens: int | None = None
     wait_ns = 0
+    parts: tuple[str, ...] = ("call",)
 
     def __init__(self, call: Callable[[], torch.Tensor | None], rank: int) -> None:
         self._call: Callable[[], torch.Tensor | None] | None = call
@@ -55,7 +63,10 @@ class SplitWork:
         self._counts = 1 if rank == 0 else 0
         self.samples = 0
 
-    def step(self, loss: torch.Tensor | None) -> None:
+    def watch(self, marks: Marks | None) -> None:
+        """There are no gradients."""
+
+    def step(self, loss: torch.Tensor | None, marks: Marks) -> None:
         assert self._call is not None, "closed"
         self._result = None          # let go before the next is made, or two would be held at once
         self._result = self._call()
@@ -89,6 +100,7 @@ class Recipe:
     grad_accum: int
     autocast: Callable[[], AbstractContextManager[None]]
     no_sync: Callable[[], AbstractContextManager[None]]
+    watch: Callable[[Callable[[], None] | None], None]        # what to call before gradients are first exchanged
     update: Update
     tokens_in: Callable[[Batch], int] | None
 
@@ -105,34 +117,52 @@ class NetworkWork:
         self.samples = 0
         self.tokens = None if recipe.tokens_in is None else 0
         self.wait_ns = 0
+        self.parts = _parts(recipe.phase, recipe.grad_accum)
 
-    def step(self, loss: torch.Tensor | None) -> None:
+    def watch(self, marks: Marks | None) -> None:
+        assert self._recipe is not None, "closed"
+        self._recipe.watch(None if marks is None else marks.reduced)
+
+    def step(self, loss: torch.Tensor | None, marks: Marks) -> None:
         recipe = self._recipe
         assert recipe is not None, "closed"
         assert loss is not None
         if recipe.phase == "forward":
-            with torch.no_grad():
-                for _ in range(recipe.grad_accum):
-                    self._forward(recipe, loss)
+            self._forward_only(recipe, loss, marks)
             return
         recipe.update.clear()
         for micro in range(1, recipe.grad_accum + 1):
-            with nullcontext() if micro == recipe.grad_accum else recipe.no_sync():
-                recipe.update.backward(self._forward(recipe, loss))
+            last = micro == recipe.grad_accum
+            with nullcontext() if last else recipe.no_sync():
+                share = self._forward(recipe, loss, marks)
+                marks.part()
+                recipe.update.backward(share)
+            if not last or recipe.phase == "train":
+                marks.part()
         recipe.update.step()
+
+    def _forward_only(self, recipe: Recipe, loss: torch.Tensor, marks: Marks) -> None:
+        with torch.no_grad():
+            for micro in range(1, recipe.grad_accum + 1):
+                self._forward(recipe, loss, marks)
+                if micro < recipe.grad_accum:
+                    marks.part()
 
     def updates(self) -> tuple[int, int] | None:
         assert self._recipe is not None, "closed"
         return self._recipe.update.counts() if self._recipe.phase == "train" else None
 
     def close(self) -> None:
+        if self._recipe is not None:
+            self.watch(None)
         self._recipe = None
         self._batches = iter(())
         self._source.close()
 
-    def _forward(self, recipe: Recipe, loss: torch.Tensor) -> torch.Tensor:
+    def _forward(self, recipe: Recipe, loss: torch.Tensor, marks: Marks) -> torch.Tensor:
         """One micro step's share of the step's loss: micro-batches are equal, so their mean is the step's."""
         batch = self._next_batch()
+        marks.part()
         self.samples += samples_in(batch)
         if recipe.tokens_in is not None and self.tokens is not None:
             self.tokens += recipe.tokens_in(batch)
@@ -148,6 +178,12 @@ class NetworkWork:
         batch = next(self._batches)
         self.wait_ns += time.perf_counter_ns() - asked
         return batch
+
+
+def _parts(phase: Phase, grad_accum: int) -> tuple[str, ...]:
+    """Of each micro step waiting for its batch, the forward and the backward pass; then the optimizer."""
+    micro = ("wait", "forward") if phase == "forward" else ("wait", "forward", "backward")
+    return micro * grad_accum + (("optimizer",) if phase == "train" else ())
 
 
 def _chained(fetched: list[Batch], batches: Batches) -> Iterator[Batch]:

@@ -57,6 +57,15 @@ class Ends:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Parts:
+    """Means of the parts of the slowest rank's steps; None for a part that the phase does not have."""
+
+    forward_ms_mean: float | None
+    backward_ms_mean: float | None
+    optimizer_ms_mean: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Verdict:
     """Whether the figures may be published; names joined by `;`, their meanings in `validity.MEANINGS`."""
 
@@ -66,7 +75,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Figures(Counted, Speed, Bandwidth, Ends, DataWait, Resources, Compiling, Verdict):
+class Figures(Counted, Speed, Bandwidth, Ends, DataWait, Resources, Compiling, Parts, Verdict):
     """All that is worked out from the ranks of a trial that ended well; each field is the column of that name."""
 
 
@@ -80,10 +89,14 @@ def figures(config: TrialConfig, counts: Counts, ranks: Sequence[RankResult]) ->
     rates = speed(work, ranks, statistics, interval)
     used = resources(ranks)
     evidence = Evidence(
-        counts=counts, ranks=ranks, counted=work, speed=rates, interval=interval, energy_j=used.energy_j
-    )
+        counts=counts, ranks=ranks, counted=work, speed=rates, interval=interval, energy_j=used.energy_j,
+        timing=config.timing,
+    )  # fmt: skip
     moved = bandwidth(counts, rates.steps_per_s, len(ranks))
-    parts = (work, rates, moved, ends(ranks), data_wait(ranks), used, compiling(config, ranks), verdict(evidence))
+    inside = step_parts(slowest(ranks))
+    parts = (
+        work, rates, moved, ends(ranks), data_wait(ranks), used, compiling(config, ranks), inside, verdict(evidence)
+    )  # fmt: skip
     return Figures(**{name: value for part in parts for name, value in asdict(part).items()})
 
 
@@ -133,6 +146,20 @@ def compiling(config: TrialConfig, ranks: Sequence[RankResult]) -> Compiling:
     return Compiling(
         compile_s=_over_all(max, map(_compile_s, ranks)),
         compile_cache="cold" if "cold" in caches else "warm" if caches == {"warm"} else None,
+    )
+
+
+def step_parts(rank: RankResult) -> Parts:
+    """Means over the window's steps."""
+    measured = [step for step, is_warmup in enumerate(rank.steps.is_warmup) if not is_warmup]
+
+    def mean(values: Sequence[float | None]) -> float | None:
+        return _over_all(_mean, [values[step] for step in measured])
+
+    return Parts(
+        forward_ms_mean=mean(rank.steps.forward_ms),
+        backward_ms_mean=mean(rank.steps.backward_ms),
+        optimizer_ms_mean=mean(rank.steps.optimizer_ms),
     )
 
 

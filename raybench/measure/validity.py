@@ -40,6 +40,7 @@ class Evidence:
     speed: Speed
     interval: Interval | None       # of the slowest rank's mean step time
     energy_j: float | None          # of all GPUs
+    timing: str
 
 
 @dataclass(frozen=True)
@@ -145,9 +146,17 @@ def _wide_interval(evidence: Evidence) -> bool:
 
 
 def _straggler(evidence: Evidence) -> bool:
-    """Under DDP every rank waits for the slowest and all step times agree, so this speaks for split work."""
-    medians = [float(np.median(times)) for times in map(measured_step_ms, evidence.ranks) if times]
+    """Under DDP every rank waits for the slowest and all step times agree; the time before the first collective tells.
+    """
+    medians = [float(np.median(times)) for times in map(_own_ms, evidence.ranks) if times]
     return len(medians) > 1 and max(medians) > STRAGGLER_RATIO * float(np.median(medians))
+
+
+def _own_ms(rank: RankResult) -> Sequence[float]:
+    """What a rank needed of each measured step before it waited for others; the whole step where that is not known."""
+    found = [ms for ms, warmup in zip(rank.steps.compute_ms, rank.steps.is_warmup, strict=True) if not warmup]
+    known = [ms for ms in found if ms is not None]
+    return known if len(known) == len(found) else measured_step_ms(rank)
 
 
 def _small_share(evidence: Evidence) -> bool:
@@ -183,6 +192,7 @@ INVALID: tuple[Rule, ...] = (
         f"Step times and window differ by more than {100 * SUM_DIFFERS:.0f} %.",
         _steps_do_not_sum,
     ),
+    Rule("timing_none", "It was timed without waiting for the device.", lambda evidence: evidence.timing == "none"),
 )
 WARNINGS: tuple[Rule, ...] = (
     Rule(

@@ -14,6 +14,10 @@ class RankSteps:
     step_ms: tuple[float, ...]
     host_step_ms: tuple[float, ...]
     data_wait_ms: tuple[float, ...]
+    forward_ms: tuple[float | None, ...]
+    backward_ms: tuple[float | None, ...]
+    optimizer_ms: tuple[float | None, ...]
+    compute_ms: tuple[float | None, ...]
     epoch: tuple[int | None, ...]
     loss: tuple[float | None, ...]
 

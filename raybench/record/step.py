@@ -22,8 +22,16 @@ class Step:
     )
     host_step_ms: float = column("the same by the host clock", unit="ms")
     compute_ms: float | None = column(
-        "from the step's start to its first gradient collective", unit="ms", null="not measured yet"
+        "from the step's start to its first gradient collective", unit="ms",
+        null="but under ddp and zero1, and while torch still sorts gradients into buckets (three steps)",
     )
     data_wait_ms: float = column("host time spent waiting for this step's batches", unit="ms")
     device_gap_ms: float | None = column("time the device waited for data", unit="ms", null="not measured yet")
     loss: float | None = column("loss of the step on this rank", null="when the workload has no loss")
+    forward_ms: float | None = column(
+        "forward pass, all micro steps together", unit="ms", null="when the workload has no phase"
+    )
+    backward_ms: float | None = column("backward pass, all micro steps together", unit="ms", null="without gradients")
+    optimizer_ms: float | None = column(
+        "clipping and optimizer step, on the device's clock where there is one", unit="ms", null="without an optimizer"
+    )

@@ -260,3 +260,13 @@ class Trial:
         "memory of a rank's GPU; on CPU its part of what the node had free when the worker started", unit="B",
         over_ranks="min", null="when no worker started",
     )  # fmt: skip
+    )
+    # parts of a step
+    forward_ms_mean: float | None = column(
+        "mean forward pass of the slowest rank, all micro steps of a step together", unit="ms",
+        null="unless ok and the workload has a phase",
+    )
+    backward_ms_mean: float | None = column("mean backward pass, likewise", unit="ms", null="without gradients")
+    optimizer_ms_mean: float | None = column(
+        "mean time of clipping and optimizer step, likewise", unit="ms", null="unless ok and phase train"
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -18,7 +19,7 @@ from raybench.engine.place import Place
 from raybench.engine.session import Session
 from raybench.engine.strategy import Wrapped, wrap
 from raybench.record.rank import RankResult
-from raybench.spec.config import Optimizer, TrialConfig
+from raybench.spec.config import Extent, Optimizer, TrialConfig
 from tests.engine.small import encdec, place
 from tests.engine.two_ranks import Ranks, on_two_ranks
 
@@ -47,6 +48,7 @@ def trials(workers: int) -> dict[str, TrialConfig]:
 def rank_main(session: Session, rank: int) -> dict[str, Any]:
     """All trials; then each strategy again, counting collectives with accumulation, and tensors that stay."""
     found: dict[str, Any] = {name: session.run(config) for name, config in trials(2).items()}
+    found["straggling"] = _straggling(session, rank)
     _count_reductions()
     for strategy in STRATEGIES:
         held = _tensors()
@@ -56,6 +58,21 @@ def rank_main(session: Session, rank: int) -> dict[str, Any]:
             found[f"{strategy} {name} reductions"] = len(REDUCTIONS)
         found[f"{strategy} growth"] = _tensors() - held
     return found
+
+
+def _straggling(session: Session, rank: int) -> RankResult:
+    """Rank 1 sleeps 40 ms in each forward pass. DDP sorts its buckets in the first three steps."""
+    module = build_module._module
+
+    def sleepy(config: TrialConfig, device: torch.device) -> torch.nn.Module:
+        made = module(config, device)
+        made.register_forward_pre_hook(lambda *_: time.sleep(0.04 * rank))
+        return made
+
+    build_module._module = sleepy
+    result = session.run(trial("ddp", warmup=Extent(steps=3), measure=Extent(steps=5)))
+    build_module._module = module
+    return result
 
 
 def _count_reductions() -> None:
@@ -127,12 +144,12 @@ def test_what_ran(ranks: Ranks) -> None:
 
 
 def test_optimizer_steps_are_counted(ranks: Ranks) -> None:
-    """3 measured steps, 3 optimizer steps; none without an optimizer."""
+    """As many as measured steps; none without an optimizer."""
     for found in ranks:
         for name, result in found.items():
             if isinstance(result, RankResult):
                 counted = (result.optimizer_steps, result.skipped_optimizer_steps)
-                assert counted == ((None, None) if "forward" in name else (3, 0)), name
+                assert counted == ((None, None) if "forward" in name else (result.measured_steps, 0)), name
 
 
 @pytest.mark.parametrize(("strategy", "a_step"), [("ddp", 1), ("zero1", 1), ("fsdp", 3)])
@@ -141,6 +158,19 @@ def test_gradients_are_exchanged_once_a_step(ranks: Ranks, strategy: str, a_step
     for found in ranks:
         assert found[f"{strategy} once reductions"] == 5 * a_step
         assert found[f"{strategy} accumulated reductions"] == 5 * a_step
+
+
+def test_the_time_before_the_first_collective_is_a_rank_s_own(ranks: Ranks) -> None:
+    """Both have the same step times, for one waits for the other; it is told by what it needed itself."""
+    quick, slow = (found["straggling"].steps for found in ranks)
+    assert quick.compute_ms[:3] == slow.compute_ms[:3] == (None,) * 3
+    assert min(slow.compute_ms[3:]) >= 40.0
+    assert min(quick.compute_ms[3:]) < 40.0
+    assert sum(quick.step_ms[3:]) >= 4 * 40.0
+    for steps in (quick, slow):
+        parts = zip(steps.forward_ms, steps.backward_ms, steps.optimizer_ms, steps.step_ms, strict=True)
+        assert all(forward + backward + optimizer <= step for forward, backward, optimizer, step in parts)
+        assert min(slow.forward_ms) >= 40.0
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

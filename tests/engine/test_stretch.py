@@ -11,25 +11,38 @@ import torch
 
 from raybench.engine.ranks import Ranks
 from raybench.engine.stretch import Stretch, run_stretch
+from raybench.engine.timeline import Marks
 
 CPU = torch.device("cpu")
 MS = 1_000_000
 
 
 class FakeWork:
-    """Each step takes 10 ms of the made-up clock, 2 of them waiting, and counts 3 samples of 5 tokens."""
+    """Each step takes 10 ms of the made-up clock, 2 of them waiting, and counts 3 samples of 5 tokens.
+
+    It has two micro steps of 1 + 1 + 2 ms, and 2 ms of optimizer; what is exchanged begins before the optimizer.
+    """
 
     has_loss = True
+    parts = ("wait", "forward", "backward", "wait", "forward", "backward", "optimizer")
 
     def __init__(self, pass_time: Callable[[int], None]) -> None:
         self.samples, self.tokens, self.wait_ns, self.steps = 7, 70, 123, 0
         self._pass_time = pass_time
         self.collected_inside = False
 
-    def step(self, loss: torch.Tensor | None) -> None:
+    def watch(self, marks: Marks | None) -> None:
+        """Nothing beforehand."""
+
+    def step(self, loss: torch.Tensor | None, marks: Marks) -> None:
         assert loss is not None
         self.collected_inside |= gc.isenabled()
-        self._pass_time(10 * MS)
+        for ms in (1, 1, 2, 1, 1, 2):
+            self._pass_time(ms * MS)
+            marks.part()
+        if self.steps != 1:
+            marks.reduced()
+        self._pass_time(2 * MS)
         loss += self.steps
         self.steps += 1
         self.samples += 3
@@ -70,6 +83,10 @@ def test_fifty_steps_of_ten_milliseconds(pass_time: Callable[[int], None]) -> No
         step_ms=(10.0,) * 50,
         host_step_ms=(10.0,) * 50,
         data_wait_ms=(2.0,) * 50,
+        forward_ms=(2.0,) * 50,         # 1 of each micro step
+        backward_ms=(4.0,) * 50,
+        optimizer_ms=(2.0,) * 50,
+        compute_ms=(8.0, None, *(8.0,) * 48),       # the second step does not say
         loss=tuple(float(step) for step in range(50)),
         samples=150,
         tokens=750,
@@ -99,7 +116,39 @@ def test_python_collects_no_garbage_inside(pass_time: Callable[[int], None]) -> 
     run_stretch(work, 3, CPU, Ranks(CPU), lambda: None)
     assert not work.collected_inside
     assert gc.isenabled()
-    work.step = lambda loss: 1 / 0  # type: ignore[assignment, method-assign, return-value]
+    work.step = lambda loss, marks: 1 / 0  # type: ignore[assignment, method-assign, return-value]
     with pytest.raises(ZeroDivisionError):
         run_stretch(work, 3, CPU, Ranks(CPU), lambda: None)
     assert gc.isenabled()
+
+
+class Asynchronous:
+    """A device on which work takes 10 ms, though handing it over takes none."""
+
+    def __init__(self, pass_time: Callable[[int], None]) -> None:
+        self._pass_time, self._queued = pass_time, 0
+
+    def hand_over(self) -> None:
+        self._queued += 10 * MS
+
+    def synchronize(self, device: torch.device) -> None:
+        self._pass_time(self._queued)
+        self._queued = 0
+
+
+@pytest.mark.parametrize(("timing", "seconds", "step_ms"), [
+    ("events", 0.03, (0.0, 0.0, 0.0)),      # the host's clock has no events: it sees launching only
+    ("sync", 0.03, (10.0, 10.0, 10.0)),
+    ("none", 0.0, (0.0, 0.0, 0.0)),
+])  # fmt: skip
+def test_timing_says_when_the_device_is_waited_for(
+    pass_time: Callable[[int], None], monkeypatch: pytest.MonkeyPatch, timing: str, seconds: float,
+    step_ms: tuple[float, ...],
+) -> None:  # fmt: skip
+    """At the window's end, after each step, or not at all: then three steps of 10 ms take no time."""
+    device = Asynchronous(pass_time)
+    monkeypatch.setattr("raybench.engine.stretch.synchronize", device.synchronize)
+    work = FakeWork(lambda ns: None)
+    monkeypatch.setattr(work, "step", lambda loss, marks: (device.hand_over(), [marks.part() for _ in range(6)]))
+    stretch = run_stretch(work, 3, CPU, Ranks(CPU), lambda: None, timing)  # type: ignore[arg-type]
+    assert (stretch.seconds, stretch.step_ms) == (seconds, step_ms)

@@ -50,7 +50,9 @@ def make_rank(rank: int = 0, *, step_ms: Sequence[float] = (100.0,) * 20, **chan
     return RankResult(**{**values, **changes})
 
 
-def make_steps(times: Sequence[float], *, warmup: int, loss: float | None = 9.0) -> RankSteps:
+def make_steps(
+    times: Sequence[float], *, warmup: int, loss: float | None = 9.0, compute_ms: Sequence[float] = ()
+) -> RankSteps:
     """Steps of the given length in ms, back to back, the first `warmup` of them flagged."""
     count = len(times)
     return RankSteps(
@@ -59,6 +61,10 @@ def make_steps(times: Sequence[float], *, warmup: int, loss: float | None = 9.0)
         step_ms=tuple(times),
         host_step_ms=tuple(times),
         data_wait_ms=(1.0,) * count,
+        forward_ms=(20.0,) * count,
+        backward_ms=(40.0,) * count,
+        optimizer_ms=(10.0,) * count,
+        compute_ms=tuple(compute_ms) if compute_ms else (None,) * count,
         epoch=(0,) * count,
         loss=(loss,) * count,
     )

@@ -51,6 +51,9 @@ def test_whole_answer_on_two_gpus() -> None:
         loss_finite=True,
         optimizer_steps=20,
         skipped_optimizer_steps=0,
+        forward_ms_mean=20.0,
+        backward_ms_mean=40.0,
+        optimizer_ms_mean=10.0,
         measured_s=2.0,
         samples_per_s=80.0,  # 160 / 2
         tokens_per_s=240.0,

@@ -173,6 +173,33 @@ def test_a_straggler_is_named() -> None:
     assert judged(group(109.0)) == (True, "", "")
 
 
+def test_under_ddp_the_time_before_the_first_collective_tells_a_straggler() -> None:
+    """All steps take 100 ms because all wait for the slowest; 40, 40, 40 and 80 ms of it are their own."""
+    def group(last_ms: float) -> list[RankResult]:
+        own = [make_steps((100.0,) * 122, warmup=2, compute_ms=(ms,) * 122) for ms in (40.0, 40.0, 40.0, last_ms)]
+        return [
+            make_rank(rank, world_size=4, step_ms=(100.0,) * 120, steps=steps, measured_samples=240,
+                      measured_tokens=720)
+            for rank, steps in enumerate(own)
+        ]  # fmt: skip
+
+    assert judged(group(80.0)) == (True, "", "straggler")
+    assert judged(group(43.0)) == (True, "", "")
+
+
+def test_work_that_was_timed_without_waiting_is_invalid() -> None:
+    """`timing: none` is there to show what it would claim."""
+    found = figures(make_config(timing="none"), COUNTS, pair())
+    assert (found.valid, found.invalid_reasons) == (False, "timing_none")
+
+
+def test_optimizer_steps_are_those_of_the_window() -> None:
+    """40 steps: 39 updates are not the work; 38 and two that overflowed are, with a warning."""
+    assert judged(pair(optimizer_steps=39))[1] == "work_mismatch"
+    assert judged(pair(optimizer_steps=38, skipped_optimizer_steps=2)) == (True, "", "skipped_steps")
+    assert judged(pair(optimizer_steps=None, skipped_optimizer_steps=None)) == (True, "", "")
+
+
 def test_clocks_that_differ_are_told_on_a_gpu() -> None:
     """Events sum to 20 s in a window of 20.5 s: 2.4 %. On CPU there is one clock only."""
     on_gpu = [make_rank(rank, step_ms=LONG, measured_s=20.5, environment=gpu(str(rank))) for rank in (0, 1)]
