@@ -260,7 +260,6 @@ class Trial:
         "memory of a rank's GPU; on CPU its part of what the node had free when the worker started", unit="B",
         over_ranks="min", null="when no worker started",
     )  # fmt: skip
-    )
     # parts of a step
     forward_ms_mean: float | None = column(
         "mean forward pass of the slowest rank, all micro steps of a step together", unit="ms",
