@@ -22,6 +22,7 @@ def plan(
     from raybench.report.plan_text import plan_legend, plan_text
     from raybench.report.short_id import short_ids
     from raybench.report.tables import plan_table
+    from raybench.results.configs import planned_labels
     from raybench.spec.plan import plan as plan_sweep
     from raybench.spec.reader import read_sweep
     from raybench.workloads.describe import planned_row
@@ -35,7 +36,11 @@ def plan(
         print_rows(rows)
         return
     ids = short_ids(trial.trial_id for trial in planned.trials)
-    named = [row | {"short_id": ids[row["trial_id"]]} for row in rows]
+    labels = planned_labels(shown)
+    named = [
+        row | {"short_id": ids[trial.trial_id], "label": labels.get(trial.config_key, row["label"])}
+        for trial, row in zip(shown, rows, strict=True)
+    ]
     print_parts(*plan_text(planned, machine), plan_table(named, stdout_width()), *plan_legend(named))
     print_left(len(planned.trials) - len(shown))
 

@@ -35,6 +35,7 @@ from raybench.record.node import Node
 from raybench.record.rank import RankResult, RankSteps
 from raybench.record.run import Observer, TrialStarted
 from raybench.record.trial import Trial
+from raybench.results.configs import planned_labels
 from raybench.results.resume import Committed, as_earlier
 from raybench.results.store import RunStore
 from raybench.sources.layout import located
@@ -82,6 +83,7 @@ class Dispatcher:
     ) -> None:
         self._run, self._broker, self._agenda, self._committed = run, broker, agenda, committed
         self._store, self._observer, self._inventory, self._storage = store, observer, inventory, storage
+        self._labels = planned_labels(agenda.reached.values())
         self._began_with = inventory.seen
         self._wait_for_nodes_s = wait_for_nodes_s
         self._waited_for: set[str] = set()
@@ -150,7 +152,7 @@ class Dispatcher:
         self._store.append_log({"event": "start", "trial_id": planned.trial_id, "trial_uid": attempt.trial_uid})
         finished = self._end_attempt(attempt)
         self._commit(finished)
-        self._observer.trial_ended(finished.trial, planned.label(), planned.order + 1)
+        self._observer.trial_ended(finished.trial, self._label(planned), planned.order + 1)
         return finished.trial
 
     def _commit(self, finished: Finished) -> None:
@@ -249,7 +251,7 @@ class Dispatcher:
         if planned.config.source is None:
             return None
         def told() -> None:
-            self._observer.notice(f"data for {planned.label()} takes long: this run or another is writing it")
+            self._observer.notice(f"data for {self._label(planned)} takes long: this run or another is writing it")
 
         failed = ask_nodes(prepare, spec.node_ids, located(planned.config), limit_s=None, on_slow=told).failed
         for node_id, error in failed.items():
@@ -379,12 +381,16 @@ class Dispatcher:
         self._observer.trial_started(
             TrialStarted(
                 trial_id=planned.trial_id,
-                label=planned.label(),
+                label=self._label(planned),
                 position=planned.order + 1,
                 planned=self._agenda.num_with_probes,
                 opens_group=opens_group,
             )
         )
+
+    def _label(self, planned: PlannedTrial) -> str:
+        """What a person recognises the trial by, also among others that look alike; probes and later stages as such."""
+        return planned.label(self._labels.get(planned.config_key))
 
     def _tell_stall(self) -> None:
         """No progress for 30 s after a lease: say who holds and who waits for what."""

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from raybench.spec.built_in import BUILT_IN
 from raybench.spec.config import NEVER_IN_KEY, NOT_IN_KEY, NOT_IN_WORK_KEY, pairing_key
 from raybench.spec.presets import CUSTOM, changed_from_preset
 from raybench.spec.shapes import Frozen
+from raybench.spec.trial import PlannedTrial
 
 __all__ = [
     "NOT_KEYED", "NOT_WORK", "config_label", "derived_batch_number", "distinct_labels", "flattened", "pairing_key",
-    "parsed", "value_at", "within",
+    "parsed", "planned_labels", "value_at", "within",
 ]  # fmt: skip
 
 NOT_KEYED: Final = NOT_IN_KEY | NEVER_IN_KEY
@@ -125,6 +126,16 @@ def distinct_labels(
         for index, values in settings.items():
             labels[index] += "".join(_said(path, values.get(path), varying) for path in varying)
     return labels
+
+
+def planned_labels(trials: Iterable[PlannedTrial]) -> dict[str, str]:
+    """The label of each planned config by its `config_key`, with what tells it from the others.
+
+    One whose micro batch waits to be found has none here: it is not whole yet.
+    """
+    configs = {trial.config_key: trial.config for trial in trials if trial.ladder is None}
+    values = [config.model_dump(mode="json") for config in configs.values()]
+    return dict(zip(configs, distinct_labels(values, [frozenset()] * len(values), NOT_KEYED), strict=True))
 
 
 def _said(path: str, value: Any, varying: Sequence[str]) -> str:

@@ -29,9 +29,9 @@ class PlannedTrial:
         """`config_key-RR`: the same in every run of the same sweep."""
         return f"{self.config_key}-{self.repeat:02d}"
 
-    def label(self) -> str:
+    def label(self, config_label: str | None = None) -> str:
         """What a person recognises the trial by; the repeat is said from the second on."""
-        return self.config_label() + (f" #{self.repeat}" if self.repeat > 1 else "")
+        return (config_label or self.config_label()) + (f" #{self.repeat}" if self.repeat > 1 else "")
 
     def config_label(self) -> str:
         """What all repeats are recognised by."""

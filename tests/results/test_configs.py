@@ -13,11 +13,14 @@ from raybench.results.configs import (
     distinct_labels,
     flattened,
     parsed,
+    planned_labels,
     value_at,
 )
 from raybench.spec.config import Extent, Source
+from raybench.spec.expand import expand
 from raybench.spec.families.encdec import ENCDEC
 from raybench.spec.families.matmul import MATMUL
+from raybench.spec.reader import sweep_from_bytes
 from tests.factories import make_config
 
 MATMUL_ONLY: dict[str, Any] = {
@@ -101,3 +104,13 @@ def test_settings_are_reached_by_dotted_paths() -> None:
 def test_a_config_that_is_no_json_has_no_settings() -> None:
     """A file may have been written by anybody."""
     assert (parsed("{"), parsed("[1]")) == ({}, {})
+
+
+def test_planned_configs_are_told_apart() -> None:
+    """Three seeds of one config would look alike; a label that is alone stays as it is."""
+    base = b"base: {workload: matmul, model: sq1024}\n"
+    sweep = b"name: s\n" + base + b"axes: {seed: [0, 1]}\ninclude: [{model: sq4096}]\nrepeats: 2\n"
+    trials = expand(sweep_from_bytes(sweep, "s.yaml"), auto_workers=(1,)).trials
+    assert list(planned_labels(trials).values()) == [
+        "matmul sq1024 fp32 ×1 seed=0", "matmul sq1024 fp32 ×1 seed=1", "matmul sq4096 fp32 ×1",
+    ]  # fmt: skip
