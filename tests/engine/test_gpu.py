@@ -6,8 +6,13 @@ import pytest
 import torch
 
 from raybench.engine.session import Session
-from raybench.spec.config import Extent, Source
+from raybench.spec.config import Extent, Source, TrialConfig
+from raybench.spec.families.elementwise import ELEMENTWISE
+from raybench.spec.families.matmul import MATMUL
+from raybench.spec.families.mlp import MLP
+from raybench.workloads.registry import workload
 from tests.engine.small import OneWeight, encdec, fake, matmul, place
+from tests.workloads.split import split
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")]
 
@@ -40,6 +45,24 @@ def test_memory_is_back_at_the_baseline_exactly(session: Session, precision: str
     assert result.memory.allocated_bytes
     assert result.memory.reserved_bytes is not None
     assert result.memory.reserved_bytes >= result.memory.allocated_bytes
+
+
+@pytest.mark.parametrize("config", [
+    split("matmul", MATMUL.presets["sq4096"], precision="bf16"),
+    split("mlp", MLP.presets["b4096"], precision="bf16"),
+    split("elementwise", ELEMENTWISE.presets["4096x4096"]),
+], ids=lambda config: config.workload)  # fmt: skip
+def test_split_work(session: Session, config: TrialConfig) -> None:
+    """Creation and retrieval are timed apart, and the estimate of `plan` is what is held, but for cuBLAS' workspace."""
+    result = session.run(config)
+    assert session.clean
+    assert result.create_s is not None
+    assert result.retrieve_s is not None
+    assert 0 < result.create_s <= result.build_s
+    assert 0 < result.retrieve_s <= result.teardown_s
+    assert result.memory.allocated_bytes is not None
+    beyond = result.memory.allocated_bytes - workload(config.workload).counts(config).memory_bytes
+    assert 0 <= beyond < 128 * 2**20
 
 
 @pytest.mark.parametrize("workers", [0, 1])
