@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup
 
+from raybench.cli.as_set import settings_as_set
 from raybench.version import __version__
 
 
@@ -31,7 +32,15 @@ class _Plain:
 
 
 class PlainCommand(_Plain, TyperCommand):
-    """A command."""
+    """A command. Where it takes `--set`, settings may also be given as options of their own."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Take in the words of the command line."""
+        options = {name: not getattr(param, "is_flag", False) for param in self.params for name in param.opts}
+        if "--set" in options:
+            args = settings_as_set(args, options)
+        left: list[str] = super().parse_args(ctx, args)
+        return left
 
 
 class PlainGroup(_Plain, TyperGroup):

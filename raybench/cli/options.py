@@ -45,7 +45,7 @@ Overrides = Annotated[
         metavar="A.B=C",
         default_factory=list,
         show_default=False,
-        help="Set a key of base: model.dropout=0.0; a list makes it an axis: precision=\\[fp32,bf16].",
+        help="Set a key (also --A.B=C): model.dropout=0.0; a list is an axis: precision=\\[fp32,bf16].",
     ),
 ]
 Only = Annotated[

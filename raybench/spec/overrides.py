@@ -18,6 +18,13 @@ Override = tuple[str, Node]
 _HEAD = dict.fromkeys(Head.model_fields)
 _FREE_TEXT = frozenset({"source.data_dir", "source.path"})
 """Settings in which a comma may stand."""
+OVERRIDABLE = (*SETTINGS, *_HEAD)
+"""The keys that an override may name by themselves; others reach inside one (`model.dropout`)."""
+
+
+def is_overridable(key: str) -> bool:
+    """Whether a sweep has such a key, by itself or inside a setting."""
+    return key in _HEAD or known_key(key)
 
 
 def read_overrides(texts: str | Iterable[str], mistakes: Mistakes) -> list[Override]:
@@ -36,7 +43,7 @@ def read_overrides(texts: str | Iterable[str], mistakes: Mistakes) -> list[Overr
         what = _why_not(key, node)
         if what is not None:
             mistakes.add(place, key, what)
-        elif key in _HEAD or known_key(key) or is_bundle(node):
+        elif is_overridable(key) or is_bundle(node):
             found.append((key, node))
         else:
             report_unknown_key(key, node, {**SETTINGS, **_HEAD}, mistakes)
