@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import torch
 
@@ -20,6 +21,10 @@ class Batches(Protocol):
     def __next__(self) -> Batch: ...
 
     def close(self) -> None: ...
+
+
+Unpack: TypeAlias = Callable[[torch.Tensor], Batch]
+"""From records, on the device, to the batch that a network is given."""
 
 
 class Reader(Protocol):

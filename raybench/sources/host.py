@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from raybench.sources.base import Reader
-from raybench.sources.records import unpack
-from raybench.spec.samples import Batch, Sample
+from raybench.sources.base import Reader, Unpack
+from raybench.spec.samples import Batch
 
 _SLOTS = 2     # one batch may still be on its way to the device while the next is filled in
 
@@ -14,10 +13,10 @@ _SLOTS = 2     # one batch may still be on its way to the device while the next 
 class HostBatches:
     """Asks a reader for each batch in turn and sends it to the device."""
 
-    def __init__(self, reader: Reader, sample: Sample, device: torch.device) -> None:
+    def __init__(self, reader: Reader, unpack: Unpack, device: torch.device) -> None:
         self._reader = reader
         self._next = 0
-        self._send = Sender(sample, device)
+        self._send = Sender(unpack, device)
 
     def __next__(self) -> Batch:
         batch = self._reader.read(self._next)
@@ -36,15 +35,15 @@ class Sender:
     A pinned slot is filled again only when its last copy is done. On CPU a batch is handed on as it is.
     """
 
-    def __init__(self, sample: Sample, device: torch.device) -> None:
-        self._sample = sample
+    def __init__(self, unpack: Unpack, device: torch.device) -> None:
+        self._unpack = unpack
         self._device = device
         self._slots: list[tuple[torch.Tensor, torch.cuda.Event]] = []
         self._next = 0
 
     def __call__(self, records: torch.Tensor) -> Batch:
         """The batch of `records` on the device; what is pinned already is copied from where it is."""
-        return unpack(self._sent(records), self._sample)
+        return self._unpack(self._sent(records))
 
     def _sent(self, batch: torch.Tensor) -> torch.Tensor:
         if self._device.type != "cuda":

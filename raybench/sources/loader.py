@@ -9,9 +9,9 @@ import torch
 from torch.utils.data import DataLoader, Dataset
 
 from raybench.errors import DataError
-from raybench.sources.base import Reader
+from raybench.sources.base import Reader, Unpack
 from raybench.sources.host import Sender
-from raybench.spec.samples import Batch, Sample
+from raybench.spec.samples import Batch
 
 
 class MicroSteps(Dataset[torch.Tensor]):
@@ -38,7 +38,7 @@ class LoaderBatches:
     may inherit a held lock.
     """
 
-    def __init__(self, reader: Reader, sample: Sample, workers: int, device: torch.device) -> None:
+    def __init__(self, reader: Reader, unpack: Unpack, workers: int, device: torch.device) -> None:
         loader: DataLoader[torch.Tensor] = DataLoader(
             MicroSteps(reader),
             batch_size=None,
@@ -48,7 +48,7 @@ class LoaderBatches:
             pin_memory=device.type == "cuda",
         )
         self._batches: Iterator[torch.Tensor] | None = iter(loader)
-        self._send = Sender(sample, device)
+        self._send = Sender(unpack, device)
 
     def __next__(self) -> Batch:
         assert self._batches is not None, "closed"

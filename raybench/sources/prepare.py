@@ -10,6 +10,7 @@ import numpy as np
 
 from raybench.errors import DataError
 from raybench.sources import manifest
+from raybench.sources.cifar100 import prepare_cifar100
 from raybench.sources.layout import Layout, folder, layout, shard_name
 from raybench.sources.lock import locked
 from raybench.sources.records import records, samples_at_a_time
@@ -28,7 +29,7 @@ def prepare(config: TrialConfig) -> None:
     Raises:
         DataError: prepared data is not what its manifest says, the disk cannot hold or take it, or another run hangs.
     """
-    makers = {"shards": _prepare_shards, "tokens": prepare_tokens}
+    makers = {"shards": _prepare_shards, "tokens": prepare_tokens, "cifar100": prepare_cifar100}
     if config.source is None or config.source.name not in makers:
         return
     try:

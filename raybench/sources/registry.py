@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+
 import torch
 
-from raybench.sources.base import Batches, Filler, FreshReader, Reader
+from raybench.sources.base import Batches, Filler, FreshReader, Reader, Unpack
+from raybench.sources.cifar100 import Cifar100Reader, unpack_cifar100
 from raybench.sources.device import DeviceBatches
 from raybench.sources.generate import Generator
 from raybench.sources.host import HostBatches
@@ -12,6 +15,7 @@ from raybench.sources.index import Share
 from raybench.sources.layout import folder, layout, sample_of
 from raybench.sources.loader import LoaderBatches
 from raybench.sources.memory import MemoryReader
+from raybench.sources.records import unpack
 from raybench.sources.ring import RingBatches
 from raybench.sources.shards import ShardReader
 from raybench.sources.token_reader import TokenFileReader
@@ -39,20 +43,29 @@ def open_source(config: TrialConfig, rank: int, world_size: int, device: torch.d
         DataError: the source reads prepared data and there is none on this node.
     """
     assert config.source is not None
-    part, sample = share(config, rank, world_size), sample_of(config)
+    part = share(config, rank, world_size)
     if config.source.name == "device":
-        return DeviceBatches(part, config.seed, sample, device)
-    filler = _filler(config, part)
+        return DeviceBatches(part, config.seed, sample_of(config), device)
+    take_apart, filler = _unpack(config), _filler(config, part)
     if filler is not None and config.source.prefetch and not config.source.loader_workers:
-        return RingBatches(filler, sample, config.source.prefetch, device)
+        return RingBatches(filler, take_apart, config.source.prefetch, device)
     reader = FreshReader(filler) if filler is not None else _reader(config, part, device)
     if config.source.loader_workers:
-        return LoaderBatches(reader, sample, config.source.loader_workers, device)
-    return HostBatches(reader, sample, device)
+        return LoaderBatches(reader, take_apart, config.source.loader_workers, device)
+    return HostBatches(reader, take_apart, device)
+
+
+def _unpack(config: TrialConfig) -> Unpack:
+    assert config.source is not None
+    if config.source.name == "cifar100":
+        return unpack_cifar100
+    return functools.partial(unpack, sample=sample_of(config))
 
 
 def _filler(config: TrialConfig, part: Share) -> Filler | None:
     assert config.source is not None
+    if config.source.name == "cifar100":
+        return Cifar100Reader(part, config)
     if config.source.name == "shards":
         return ShardReader(part, layout(config), folder(config))
     return TokenFileReader(part, config) if config.source.name == "tokens" else None

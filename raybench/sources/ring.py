@@ -8,9 +8,8 @@ from queue import SimpleQueue
 
 import torch
 
-from raybench.sources.base import Filler
-from raybench.sources.records import unpack
-from raybench.spec.samples import Batch, Sample
+from raybench.sources.base import Filler, Unpack
+from raybench.spec.samples import Batch
 
 
 @dataclass(frozen=True)
@@ -33,8 +32,8 @@ class RingBatches:
     ring's own memory, which is read into again once the next batch is asked for.
     """
 
-    def __init__(self, filler: Filler, sample: Sample, ahead: int, device: torch.device) -> None:
-        self._filler, self._sample, self._device = filler, sample, device
+    def __init__(self, filler: Filler, unpack: Unpack, ahead: int, device: torch.device) -> None:
+        self._filler, self._unpack, self._device = filler, unpack, device
         self._next = 0
         self._in_use: Slot | None = None
         self._free: SimpleQueue[Slot | None] = SimpleQueue()
@@ -59,7 +58,7 @@ class RingBatches:
         self._in_use = slot
         records = self._filler.records(self._next, sent)
         self._next += 1
-        return unpack(records, self._sample)
+        return self._unpack(records)
 
     def close(self) -> None:
         """End the thread, after the read that it is in."""

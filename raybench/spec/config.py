@@ -22,7 +22,7 @@ Backend = Literal["auto", "nccl", "gloo"]
 Isolation = Literal["repeat", "warm", "fresh"]
 Packing = Literal["pack", "spread", "strict_spread"]
 Quality = Literal["full", "quick", "probe", "profiled"]
-SourceName = Literal["device", "memory", "generate", "shards", "tokens"]
+SourceName = Literal["device", "memory", "generate", "shards", "tokens", "cifar100"]
 TokenDtype = Literal["uint16", "int32", "int64"]
 
 NOT_IN_KEY = frozenset({"model_name", "batch_given", "timeout_s", "cpus_per_worker"})

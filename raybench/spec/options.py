@@ -15,6 +15,7 @@ KNOWN_OPTIONS: Mapping[str, Mapping[str, frozenset[str]]] = MappingProxyType({
         "memory": frozenset({"num_samples"}),
         "generate": frozenset({"num_samples", "loader_workers"}),
         "shards": frozenset({"num_samples", "num_shards", "data_dir", "loader_workers", "dtype", "prefetch"}),
+        "cifar100": frozenset({"data_dir", "prefetch"}),
         "tokens": frozenset({"num_samples", "path", "data_dir", "dtype", "prefetch"}),
     }),
     "optimizer": MappingProxyType({
@@ -29,6 +30,7 @@ DEFAULT_OPTIONS: Mapping[tuple[str, str], Mapping[str, Any]] = MappingProxyType(
     ("source", "generate"): _LARGE,
     ("source", "shards"): _LARGE,
     ("source", "tokens"): _LARGE,
+    ("source", "cifar100"): MappingProxyType({"num_samples": 50_000}),
     ("optimizer", "adam"): MappingProxyType({"weight_decay": 0.0}),  # as torch has it: only adamw decays by default
     ("optimizer", "sgd"): MappingProxyType({"weight_decay": 0.0}),
 })

@@ -9,6 +9,7 @@ from raybench.spec.config import TrialConfig
 from raybench.spec.family import Family
 from raybench.spec.samples import ImageSample, TokenSample
 
+CIFAR100_CLASSES = 100
 _LARGEST = MappingProxyType({"uint16": 2**16, "int32": 2**31, "int64": 2**63})
 """How large a vocabulary can be that is stored in a type."""
 
@@ -19,7 +20,11 @@ def source_mistakes(family: Family, config: TrialConfig) -> Iterable[str]:
     if source is None:
         return
     sample = family.sample(config)
+    if source.name == "cifar100" and not isinstance(sample, ImageSample):
+        yield f"source: cifar100 holds images, and {family.name} takes tokens"
     if isinstance(sample, ImageSample):
+        if source.name == "cifar100" and sample.num_classes != CIFAR100_CLASSES:
+            yield f"source: cifar100 has 100 classes, not {sample.num_classes}; give model.num_classes: 100"
         if source.name == "tokens":
             yield f"source: tokens are no images, which is what {family.name} takes"
         if source.dtype is not None:

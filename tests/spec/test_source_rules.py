@@ -13,6 +13,10 @@ from raybench.spec.reader import sweep_from_bytes
     ("workload: resnet, source: tokens", "source: tokens are no images, which is what resnet takes"),
     ("workload: resnet, source: {name: shards, dtype: uint16}",
      "source: images are stored as bytes; dtype is for tokens"),
+    ("workload: resnet, source: cifar100", "source: cifar100 has 100 classes, not 1000; give model.num_classes: 100"),
+    ("workload: encdec, source: cifar100", "source: cifar100 holds images, and encdec takes tokens"),
+    ("workload: resnet, model.num_classes: 100, source: {name: cifar100, num_samples: 100}",
+     "source: source cifar100 has no num_samples"),
     ("workload: encdec, vocab_size: 65537, source: {name: shards, dtype: uint16}",
      "source: uint16 cannot hold a vocabulary of 65537"),
 ])  # fmt: skip
