@@ -78,13 +78,15 @@ def _no_sweep(asked: str, shipped: Collection[str]) -> str:
         return "no sweep is named: give a sweep file" + (" or the name of a shipped sweep" if shipped else "")
     if os.path.isdir(asked):
         return f"{printable(asked)}: is a folder; give a sweep file in it"
+    if os.path.exists(asked):
+        return f"{printable(asked)}: is no plain file; save the sweep as one"
     is_path = asked.endswith(SUFFIXES) or "/" in asked
     return f"{printable(asked)}: {'no such file' if is_path else 'neither a file nor a shipped sweep'}"
 
 
 def _shipped_hint(asked: str, shipped: Collection[str]) -> str:
     """The nearest shipped sweep and the list of them; nothing for a folder, where the cure is another."""
-    if not shipped or os.path.isdir(asked):
+    if not shipped or os.path.exists(asked):
         return ""
     listed = f"shipped sweeps: {', '.join(shipped)}"
     near = meant(Path(asked).stem, shipped)

@@ -232,6 +232,7 @@ def test_shipped_sweeps_are_found_by_name() -> None:
     ("no/such.yaml", "no/such.yaml: no such file; shipped sweeps: SHIPPED"),
     ("", "no sweep is named: give a sweep file or the name of a shipped sweep; shipped sweeps: SHIPPED"),
     ("folder", "folder: is a folder; give a sweep file in it"),
+    ("/dev/null", "/dev/null: is no plain file; save the sweep as one"),
     ({"name": "s"}, "a sweep is the path of a file or the name of a shipped one, not a dict"),
     (7, "a sweep is the path of a file or the name of a shipped one, not an int"),
 ])  # fmt: skip
