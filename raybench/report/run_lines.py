@@ -26,6 +26,7 @@ _MOVED: Final = (
 )
 WIDE: Final = 100         # from here on a line has room for the interval
 FIGURES_END: Final = 61   # label and figure together, the figure to the right: lines align, and either may be long
+ROOMY, ROOMY_END = 140, 81     # from this width on they have more, and labels of many axes stay whole
 MAX_NOTE: Final = 200
 LEAST_NOTE: Final = 8     # less of a note says nothing
 _AXES: Final = ("num_workers", "nodes", "precision", "source", "model", "micro_batch", "seq_len", "compile")
@@ -49,22 +50,23 @@ def trial_line(trial: Trial, label: str, number: int, planned: int, duration_s: 
     head = f"[{number:>{len(str(planned))}}/{planned}] "
     ended = f"{'':{GAP}}{told_outcome(row)}"
     room = width - len(head) - len(ended)
-    body = _body(row, literal(label), seconds(duration_s), room, wide=width >= WIDE)
+    body = _body(row, literal(label), seconds(duration_s), room, width)
     beside = _beside(row, room - len(body) - GAP)
     return Text.assemble(
         (head, "dim"), body, (ended, outcome_style(row)), (f"{'':{GAP}}{beside}" if beside else "", "yellow")
     )
 
 
-def _body(row: Mapping[str, Any], label: str, took: str, room: int, *, wide: bool) -> Text:
+def _body(row: Mapping[str, Any], label: str, took: str, room: int, width: int) -> Text:
     """Label, figure and time, in a room that what comes behind them shares: a mark at least, and any reason whole."""
-    figure, reach = _figure(row), f" {_spread(row):<8}" if wide else ""
+    figure, reach = _figure(row), f" {_spread(row):<8}" if width >= WIDE else ""
+    end = ROOMY_END if width >= ROOMY else FIGURES_END
     behind = f"{reach} {took:>6}"
-    if figure == NULL and FIGURES_END + len(behind) + GAP + len(notes(row, MAX_NOTE)) > room:
+    if figure == NULL and end + len(behind) + GAP + len(notes(row, MAX_NOTE)) > room:
         figure, behind = "", f"{'':{GAP}}{took}"
         field = min(len(label), room - len(behind))
     else:
-        field = min(FIGURES_END, room - len(behind) - GAP - max(len(mark(row)), 1)) - len(figure)
+        field = min(end, room - len(behind) - GAP - max(len(mark(row)), 1)) - len(figure)
     named = middle_shortened(label, field - GAP if figure else field)
     return Text.assemble(f"{named:<{max(field, 0)}}", (figure, "bold"), behind)
 

@@ -65,9 +65,9 @@ def test_a_log_of_a_run() -> None:
     assert watched.lines() == [
         f"raybench {__version__} · 2 CPU cores, no GPU · private Ray 2.60.0 (nothing runs here)",
         "sweep quick · 16 trials · 6 done earlier · 10 to run · cluster box · results in results",
-        f"[ 7/16] {LABEL}             160.0 samples/s ±2.0 %    6.3 s  ok",
-        f"[ 8/16] {LABEL}             1 600 samples/s ±2.0 %    1.3 s  ok  ⚠ short_window",
-        f"[ 9/16] {LABEL}                           –           0.0 s  infeasible  64 workers",
+        f"[ 7/16] {LABEL}                                 160.0 samples/s ±2.0 %    6.3 s  ok",
+        f"[ 8/16] {LABEL}                                 1 600 samples/s ±2.0 %    1.3 s  ok  ⚠ short_window",
+        f"[ 9/16] {LABEL}                                               –           0.0 s  infeasible  64 workers",
         "14 ok, 1 oom_cuda, 1 not run",
     ]
 

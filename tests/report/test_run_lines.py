@@ -26,6 +26,12 @@ def test_100_columns_have_room_for_the_interval() -> None:
     assert line(noisy, 100) == f"[ 7/16] {LABEL}             1 600 samples/s ±2.0 %    1.3 s  ok  ⚠ noisy_…"
 
 
+def test_140_columns_keep_the_label_of_many_axes_whole() -> None:
+    """Label and figure end at 8 + 81."""
+    label = f"{LABEL} model.dropout=0.1 seed=7"
+    assert line(make_trial(), 140, label) == f"[ 7/16] {label}        160.0 samples/s ±2.0 %    1.3 s  ok"
+
+
 def test_80_columns_keep_label_figure_outcome_and_sign() -> None:
     """8 + 55 (label and figure) + 7 + 4 = 74, 3 more for the sign; figures stay in one column."""
     noisy = make_trial(step_ms=5.0, warnings="noisy_steps;short_window")
