@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from raybench.measure.efficiency import efficiency, speedup, total_work_speedup
+from raybench.measure.efficiency import BANDS, band, efficiency, speedup, total_work_speedup
 from raybench.measure.statistics import geometric_mean
 
 
@@ -43,3 +43,14 @@ def test_three_averages_of_six_speedups() -> None:
     assert round(sum(ratios) / 6, 2) == 6.23
     assert round(geometric_mean(ratios), 2) == 5.85
     assert round(total_work_speedup(ONE_GPU_S, EIGHT_GPUS_S), 2) == 7.10
+
+
+@pytest.mark.parametrize(("share", "name"), [
+    (1.2, "near-perfect"), (7 / 8, "near-perfect"), (0.874, "good"), (5 / 8, "good"), (0.624, "poor"),
+    (4.5 / 8, "poor"), (2 / 8, "poor"), (0.249, "none"), (0.0, "none"),
+])  # fmt: skip
+def test_every_efficiency_has_a_class(share: float, name: str) -> None:
+    """GT-15 without its gap: 7 to 8 and 5 to 7 of 8 GPUs keep their names, 4 to 5, which had none, is poor."""
+    assert band(share).name == name
+    assert [found.least for found in BANDS] == sorted((found.least for found in BANDS), reverse=True)
+    assert all(found.advice for found in BANDS)
