@@ -19,6 +19,7 @@ from raybench.results.configs import (
     pairing_key,
     within,
 )
+from raybench.spec.config import ADDED_SINCE_RB1
 
 STRONG, WEAK = "strong", "weak"
 FACTS: Final = (
@@ -63,9 +64,13 @@ def curves_of(frame: pd.DataFrame, configs: ParsedConfigs) -> tuple[pd.DataFrame
 
 
 def settings(config: Mapping[str, Any], kind: str) -> dict[str, Any]:
-    """The settings in which the rows of a curve are equal, by dotted path."""
+    """The settings in which the rows of a curve are equal, by dotted path; none that an older row lacks by default."""
     left_out = NOT_WORK | _FOLLOWS | _RESOLVED | (_BATCH - _kept_batch(config, kind))
-    return {path: value for path, value in flattened(config) if not within(path, left_out)}
+    return {
+        path: value
+        for path, value in flattened(config)
+        if not within(path, left_out) and value not in ADDED_SINCE_RB1.get(path, ())
+    }
 
 
 def _kinds(configs: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -237,6 +238,18 @@ def test_a_baseline_that_differs_in_anything_else_is_no_comparison(of_baseline: 
         assert set(column(others, name)) == {None}
     assert column(scaled[scaled["num_workers"].eq(1)], "status") == ["baseline"]
     assert scaling(frame_of(*rows), averages=True).empty
+
+
+def test_a_setting_of_a_later_version_is_no_difference_while_it_is_the_default() -> None:
+    """A row from before `timing` and `grad_clip` differs from today's in its version alone."""
+    old = frame_of(on(1, raybench_version="0.0.9"))
+    config = json.loads(old["config"][0])
+    del config["timing"], config["grad_clip"]
+    old["config"] = json.dumps(config)
+    scaled = scaling(pd.concat([old, frame_of(on(2))], ignore_index=True))
+    (told,) = column(scaled, "comparison_errors")[1:]
+    assert told.startswith("raybench_version (0.0.9 / ")
+    assert ";" not in told
 
 
 @pytest.mark.parametrize(("measured", "reason"), [
