@@ -91,7 +91,7 @@ def _asked(config: TrialConfig) -> dict[str, Any]:
         for name in (
             "workload", "seq_len", "vocab_size", "num_workers", "micro_batch", "grad_accum", "global_batch",
             "batch_given", "precision", "phase", "strategy", "compile", "isolation", "seed", "quality", "channels_last",
-            "cudnn_benchmark", "timing",
+            "cudnn_benchmark", "timing", "attention", "activation_checkpointing",
         )
     }  # fmt: skip
     return asked | {

@@ -126,7 +126,7 @@ def _asked(config: TrialConfig) -> dict[str, Any]:
         **{name: getattr(config, name) for name in (
             "seq_len", "vocab_size", "num_workers", "micro_batch", "grad_accum", "global_batch", "batch_given",
             "precision", "phase", "strategy", "compile", "timing", "isolation", "seed", "nodes", "packing",
-            "channels_last", "cudnn_benchmark",
+            "channels_last", "cudnn_benchmark", "attention", "activation_checkpointing",
         )},
     }  # fmt: skip
 

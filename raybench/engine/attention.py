@@ -1,16 +1,20 @@
-"""Which attention kernels a network runs: chosen by torch at each call, so seen by looking, not by asking."""
+"""Attention kernels: all but the one asked for are switched off, and what runs is found by looking, not by asking."""
 
 from __future__ import annotations
 
+import re
+import warnings
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from raybench.errors import UnsupportedError
+from raybench.spec.config import Attention
 from raybench.spec.samples import Batch
 
 _KERNELS = MappingProxyType({
@@ -21,6 +25,44 @@ _KERNELS = MappingProxyType({
     "_safe_softmax": "math",     # a softmax by itself: the scores were written out (losses use log_softmax)
     "_softmax": "math",
 })
+_NONE_LEFT: Final = re.compile(r"No available kernel|No viable backend", re.I)
+_SOURCE_LINE: Final = re.compile(r"\s*\(Triggered internally.*", re.DOTALL)
+
+
+def switch_attention(asked: Attention | None) -> None:
+    """Leave torch only the kernel asked for; with `auto` its own choice. Between trials the switches are put back.
+
+    These are the switches that `torch.nn.attention.sdpa_kernel` sets. They hold for the whole trial, because the
+    forward pass is not the only place where the kernel is chosen: torch.compile asks while it traces, and a
+    checkpointed block runs forward again inside the backward pass.
+    """
+    if asked is None or asked == "auto":
+        return
+    torch.backends.cuda.enable_flash_sdp(asked == "flash")
+    torch.backends.cuda.enable_cudnn_sdp(asked == "cudnn")
+    torch.backends.cuda.enable_mem_efficient_sdp(asked == "efficient")
+    torch.backends.cuda.enable_math_sdp(asked == "math")
+
+
+def require(asked: Attention | None, look: Callable[[], str | None]) -> None:
+    """Make sure that the kernel asked for is the one that runs. `look` runs a forward pass and says what did.
+
+    Raises:
+        UnsupportedError: torch has no such kernel for this model, precision and device, with torch's reasons.
+    """
+    if asked is None or asked == "auto":
+        return
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        try:
+            found = look()
+        except RuntimeError as error:
+            if not _NONE_LEFT.search(str(error)):
+                raise
+            why = "; ".join(_SOURCE_LINE.sub("", str(each.message)) for each in told)
+            raise UnsupportedError(f"attention {asked} cannot run here: {why or error}") from error
+    if found != asked:
+        raise UnsupportedError(f"attention {asked} cannot be had: this model runs {found or 'no attention'}")
 
 
 def attention_kernels(

@@ -14,7 +14,7 @@ import torch
 from torch import nn
 from torch.optim import Optimizer
 
-from raybench.engine.attention import attention_kernels
+from raybench.engine.attention import attention_kernels, require
 from raybench.engine.compiling import compiled
 from raybench.engine.convolutions import channels_last
 from raybench.engine.optimizer import effective, optimizer
@@ -90,8 +90,14 @@ def _build_network(config: TrialConfig, place: Place, ranks: Ranks) -> Built:
     assert config.phase is not None
     module = _module(config, place.torch_device)
     parameters = sum(parameter.numel() for parameter in module.parameters() if parameter.requires_grad)
-    recipe, ran = _recipe(config, module, place, ranks)
     batches, first, first_batch_s = _open(config, place)
+    attention = functools.partial(_attention, module, copy_of_first(first), config, place.torch_device)
+    try:
+        require(config.attention, attention)      # of the network by itself: wrapped, it would have to go backward, too
+        recipe, ran = _recipe(config, module, place, ranks)
+    except BaseException:
+        batches.close()
+        raise
     seed_all(config.seed + place.rank)      # after opening: a DataLoader draws a number of its own
     return Built(
         NetworkWork(recipe, first, batches),
@@ -100,7 +106,7 @@ def _build_network(config: TrialConfig, place: Place, ranks: Ranks) -> Built:
         effective_strategy=ran.strategy,
         effective_optimizer=ran.optimizer,
         channels_last=channels_last(module),
-        attention=functools.partial(_attention, module, copy_of_first(first), recipe),
+        attention=attention,
     )
 
 
@@ -181,8 +187,9 @@ def _with(
     )
 
 
-def _attention(module: nn.Module, sample: Batch, recipe: Recipe) -> str | None:
-    return attention_kernels(module, sample, recipe.autocast(), with_gradients=recipe.phase != "forward")
+def _attention(module: nn.Module, sample: Batch, config: TrialConfig, device: torch.device) -> str | None:
+    context = autocast(config.precision, device.type)
+    return attention_kernels(module, sample, context, with_gradients=config.phase != "forward")
 
 
 def _open(config: TrialConfig, place: Place) -> tuple[Batches, Batch, float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Final
 
+from raybench.engine.kernels import no_such_kernel
 from raybench.spec.config import Precision, TrialConfig
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def unsupported(config: TrialConfig, device_kind: str, capability: tuple[int, in
     if ampere and capability is not None and capability < _TENSOR_CORES_OF_AMPERE:
         found = ".".join(map(str, capability))
         return f"{config.precision} needs compute capability 8.0 (Ampere) or later; this GPU has {found}"
-    return None
+    return no_such_kernel(config, device_kind, capability)
 
 
 def dtype(precision: Precision) -> torch.dtype:

@@ -14,6 +14,7 @@ import torch
 
 from raybench.engine import deepspeed
 from raybench.engine.alone import wait_until_alone
+from raybench.engine.attention import switch_attention
 from raybench.engine.build import Built, build
 from raybench.engine.compiling import cache_state
 from raybench.engine.convolutions import cudnn_benchmark, switch_cudnn_benchmark
@@ -98,6 +99,7 @@ class Session:
         restart_host_peak()
         switch_tf32(config.precision)
         switch_cudnn_benchmark(config)
+        switch_attention(config.attention)
         self._telemetry.start()
         began = time.perf_counter()
         built = build(config, self._place, self._ranks)

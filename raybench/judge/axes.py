@@ -23,8 +23,8 @@ RAN: Final = (
 )  # fmt: skip
 ASKED: Final = (
     "workload", "model", "seq_len", "vocab_size", "num_workers", "micro_batch", "grad_accum", "global_batch",
-    "precision", "phase", "strategy", "compile", "optimizer", "source", "loader_workers", "quality", "isolation",
-    "device_requested", "seed", "nodes", "packing",
+    "precision", "phase", "strategy", "compile", "attention", "activation_checkpointing", "optimizer", "source",
+    "loader_workers", "quality", "isolation", "device_requested", "seed", "nodes", "packing",
 )  # fmt: skip
 _PATHS: Final = {
     "loader_workers": {"source.loader_workers"},

@@ -11,7 +11,8 @@ class Counts:
 
     `parameters`: trainable numbers, None where nothing is trained. `model_flops_per_step`: full attention, embedding
     look-ups left out, None for what computes nothing; the causal twin counts a causal mask's half and is None where
-    there is none. The fields with a default are for split work only.
+    there is none; `recomputed_flops_per_step` is what the backward pass computes again, by the policy that runs. The
+    other fields with a default are for split work only.
     """
 
     parameters: int | None
@@ -25,3 +26,9 @@ class Counts:
     bytes_per_step: int | None = None     # least memory traffic, where that is what limits the work
     message_bytes: int | None = None      # collectives: the size S of nccl-tests
     bus_factor: float | None = None       # collectives: bus over algorithm bandwidth, None for one rank
+    recomputed_flops_per_step: float = 0.0
+
+    @property
+    def hardware_flops_per_step(self) -> float | None:
+        """What the chip is given to do: the model's work, and what is computed again."""
+        return None if self.model_flops_per_step is None else self.model_flops_per_step + self.recomputed_flops_per_step

@@ -23,6 +23,7 @@ class Counted:
     measured_tokens: int | None
     model_flops_per_step: float | None
     model_flops_causal_per_step: float | None
+    hardware_flops_per_step: float | None
     loss_finite: bool | None
     optimizer_steps: int | None
     skipped_optimizer_steps: int | None
@@ -43,6 +44,7 @@ class Speed:
     tflops_per_gpu: float | None
     mfu: float | None
     mfu_causal: float | None
+    hfu: float | None
     step_ms_mean: float | None
     step_ms_std: float | None
     step_ms_cv: float | None
@@ -78,6 +80,7 @@ def counted(counts: Counts, ranks: Sequence[RankResult]) -> Counted:
         measured_tokens=sum(tokens) if len(tokens) == len(ranks) else None,
         model_flops_per_step=counts.model_flops_per_step,
         model_flops_causal_per_step=counts.model_flops_causal_per_step,
+        hardware_flops_per_step=counts.hardware_flops_per_step,
         loss_finite=all(math.isfinite(loss) for loss in losses) if losses else None,
         optimizer_steps=last.optimizer_steps,
         skipped_optimizer_steps=last.skipped_optimizer_steps,
@@ -94,6 +97,7 @@ def speed(
     steps_per_s = rate(work.measured_steps, measured_s)
     flops_per_gpu = _product(work.model_flops_per_step, steps_per_s, 1 / world_size)
     causal_per_gpu = _product(work.model_flops_causal_per_step, steps_per_s, 1 / world_size)
+    hardware_per_gpu = _product(work.hardware_flops_per_step, steps_per_s, 1 / world_size)
     peak = common_peak(ranks)
     ci_low, ci_high = rate_interval(samples_per_s, interval)
     return Speed(
@@ -108,6 +112,7 @@ def speed(
         tflops_per_gpu=_product(flops_per_gpu, 1e-12),
         mfu=mfu(flops_per_gpu, peak),
         mfu_causal=mfu(causal_per_gpu, peak),
+        hfu=mfu(hardware_per_gpu, peak),
         step_ms_mean=statistics.mean,
         step_ms_std=statistics.std,
         step_ms_cv=statistics.cv,

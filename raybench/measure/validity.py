@@ -68,7 +68,8 @@ def _no_throughput(evidence: Evidence) -> bool:
 
 
 def _above_peak(evidence: Evidence) -> bool:
-    return any(share is not None and share > 1 for share in (evidence.speed.mfu, evidence.speed.mfu_causal))
+    shares = (evidence.speed.mfu, evidence.speed.mfu_causal, evidence.speed.hfu)
+    return any(share is not None and share > 1 for share in shares)
 
 
 def _work_mismatch(evidence: Evidence) -> bool:

@@ -78,7 +78,7 @@ class Trial:
     phase: str | None = column("forward, forward_backward or train", null=_ASKED)
     strategy: str = column("how ranks share the work: none, ddp, fsdp, zero1, deepspeed or split")
     compile: str = column("torch.compile mode, or off")
-    attention: str | None = column("attention kernel asked for", null="not measured yet")
+    attention: str | None = column("attention kernel asked for, or auto", null=_ASKED)
     optimizer: str | None = column("optimizer's name", null=_ASKED)
     source: str | None = column("where batches come from", null=_ASKED)
     data_cache: str | None = column("cold, warm or as_is", null="not measured yet")
@@ -249,7 +249,7 @@ class Trial:
     skipped_optimizer_steps: int | None = column(
         "optimizer steps skipped because gradients overflowed in fp16", over_ranks="same",
         null="unless ok and phase train",
-    )
+    )  # fmt: skip
     ray_job_id: str | None = column(
         "id that `ray job submit` gave, else Ray's own number of the driver", null="in older rows"
     )
@@ -268,4 +268,12 @@ class Trial:
     backward_ms_mean: float | None = column("mean backward pass, likewise", unit="ms", null="without gradients")
     optimizer_ms_mean: float | None = column(
         "mean time of clipping and optimizer step, likewise", unit="ms", null="unless ok and phase train"
+    )
+    # recomputation
+    activation_checkpointing: str | None = column("what the backward pass computes again: off or full", null=_ASKED)
+    hardware_flops_per_step: float | None = column(
+        "model_flops_per_step and what was computed again", unit="FLOP", null=_OK
+    )
+    hfu: float | None = column(
+        "the same FLOP/s over the dense peak: the MFU that the hardware sees", null="when the peak is unknown"
     )

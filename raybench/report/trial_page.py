@@ -36,6 +36,7 @@ _SPEED: Final[Sequence[Line]] = (
     ("memory bandwidth a worker", "memory_bandwidth_bytes_per_s", _with_unit("GB/s", giga)),
     ("algorithm bandwidth", "algorithm_bandwidth_bytes_per_s", _with_unit("GB/s", giga)),
     ("bus bandwidth", "bus_bandwidth_bytes_per_s", _with_unit("GB/s", giga)),
+    ("HFU, recomputation counted", "hfu", _with_unit("%", percent)),
     ("measured for", "measured_s", seconds),
     ("warm-up steps", "warmup_steps", count),
     ("measured steps", "measured_steps", count),

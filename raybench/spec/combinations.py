@@ -94,5 +94,7 @@ def refusals(fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for name in ("bucket_mb", "zero_stage"):
         if fields[name] not in (None, BAD) and name not in applies.options:
             yield name, f"{told} has no {name}"
+    if fields["activation_checkpointing"] == "full" and phase == "forward":
+        yield "activation_checkpointing", "phase forward has no backward pass to compute anything again for"
     if fields["grad_clip"] not in (None, BAD) and phase not in ("train", BAD):
         yield "grad_clip", f"only phase train clips gradients, not {phase}"

@@ -17,6 +17,8 @@ Strategy = Literal["none", "ddp", "split", "fsdp", "zero1", "deepspeed"]
 Implementation = Literal["auto", "fused", "foreach", "for_loop"]
 Timing = Literal["events", "sync", "none"]
 CompileMode = Literal["off", "default", "reduce-overhead", "max-autotune"]
+Attention = Literal["auto", "flash", "cudnn", "efficient", "math"]
+Checkpointing = Literal["off", "full"]
 Device = Literal["auto", "cuda", "cpu"]
 Backend = Literal["auto", "nccl", "gloo"]
 Isolation = Literal["repeat", "warm", "fresh"]
@@ -42,6 +44,8 @@ ADDED_SINCE_RB1: dict[str, tuple[Any, ...]] = {
     "timing": ("events",),
     "source.dtype": (None,),
     "source.prefetch": (2,),
+    "attention": (None, "auto"),
+    "activation_checkpointing": (None, "off"),
 }
 """Fields added after `rb1` with the values under which they are left out of the key, so that old keys stay.
 
@@ -130,6 +134,8 @@ class TrialConfig(Frozen):
     bucket_mb: Annotated[float, Field(gt=0.0)] | None = None     # None: torch's own, 25 MB and 1 MB for the first
     zero_stage: Annotated[int, Field(ge=0, le=3)] | None = None  # None: the strategy has no stages
     timing: Timing = "events"
+    attention: Attention | None = None       # the kernel; auto: torch's own choice
+    activation_checkpointing: Checkpointing | None = None      # full: each block's forward runs again in the backward
 
     @property
     def world_size(self) -> int:
@@ -176,6 +182,8 @@ class TrialConfig(Frozen):
             self.cudnn_benchmark is False and "cudnn_benchmark=false",
             self.strategy if self.strategy not in ("ddp", "split") else None,
             self.zero_stage is not None and f"stage{self.zero_stage}",
+            self.attention not in (None, "auto") and f"attention={self.attention}",
+            self.activation_checkpointing == "full" and "checkpointing",
             self.source and self.source.name,
             f"×{self.num_workers}",
             self._placement_label(),

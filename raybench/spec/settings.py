@@ -105,6 +105,8 @@ SETTINGS: Mapping[str, Setting] = types.MappingProxyType({setting.name: setting 
     _same("phase", "how much of a training step is run"),
     _same("strategy", "how ranks share the work"),
     _same("compile", "torch.compile mode"),
+    _same("attention", "attention kernel; auto: torch's own choice"),
+    _same("activation_checkpointing", "full: keep each block's input only, and compute the rest again when needed"),
     _same("channels_last", "store images and convolutions with the channel as the fastest dimension"),
     _same("cudnn_benchmark", "let cuDNN time its convolution algorithms and keep the fastest"),
     Setting("optimizer", "the optimizer's name, or a mapping", field_type(Optimizer, "name"), Optimizer, "name"),

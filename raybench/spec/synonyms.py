@@ -8,6 +8,7 @@ from types import MappingProxyType
 _WORKERS = ("num_workers",)
 _DURATION = ("steps", "measure")
 _OURS: Mapping[str, tuple[str, ...]] = MappingProxyType({
+    "activation_checkpoint": ("activation_checkpointing",),
     "amp": ("precision",),
     "autocast": ("precision",),
     "batch": ("micro_batch", "global_batch"),
@@ -18,6 +19,7 @@ _OURS: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "epochs": ("measure",),
     "gpu": ("cuda", "num_workers"),
     "gpus": _WORKERS,
+    "gradient_checkpointing": ("activation_checkpointing",),
     "gradient_accumulation": ("grad_accum",),
     "gradient_accumulation_steps": ("grad_accum",),
     "iterations": _DURATION,
@@ -34,6 +36,7 @@ _OURS: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "seq_length": ("seq_len",),
     "sequence_length": ("seq_len",),
     "steps": ("measure",),
+    "sdpa": ("attention",),
     "tokens": ("measure",),
     "torch_compile": ("compile",),
     "workers": _WORKERS,

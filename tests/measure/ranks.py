@@ -14,6 +14,7 @@ COUNTS = Counts(
     samples_per_step=8,
     tokens_per_step=24,
     model_flops_per_step=4e9,
+    recomputed_flops_per_step=1e9,
     model_flops_causal_per_step=3e9,
     memory_bytes=1000,
 )

@@ -48,6 +48,7 @@ def test_whole_answer_on_two_gpus() -> None:
         measured_tokens=480,
         model_flops_per_step=4e9,
         model_flops_causal_per_step=3e9,
+        hardware_flops_per_step=5e9,
         loss_finite=True,
         optimizer_steps=20,
         skipped_optimizer_steps=0,
@@ -65,6 +66,7 @@ def test_whole_answer_on_two_gpus() -> None:
         tflops_per_gpu=pytest.approx(0.02),  # 4e9 x 10 / 2 / 1e12
         mfu=pytest.approx(20e9 / 989.5e12),
         mfu_causal=pytest.approx(15e9 / 989.5e12),
+        hfu=pytest.approx(25e9 / 989.5e12),  # 1e9 of each 5e9 were computed again
         step_ms_mean=100.0,
         step_ms_std=pytest.approx(STD),
         step_ms_cv=pytest.approx(STD / 100),
@@ -115,7 +117,8 @@ def test_whole_answer_of_a_split_workload() -> None:
     assert (found.measured_samples, found.samples_per_s, found.samples_per_s_per_gpu) == (20, 10.0, 2.5)
     assert (found.measured_tokens, found.tokens_per_s, found.parameters, found.loss_finite) == (None, None, None, True)
     assert found.tflops_per_gpu == pytest.approx(120 * 10 / 4 / 1e12)
-    assert (found.model_flops_causal_per_step, found.mfu, found.mfu_causal) == (None, None, None)
+    assert (found.model_flops_causal_per_step, found.mfu, found.mfu_causal, found.hfu) == (None, None, None, None)
+    assert found.hardware_flops_per_step == found.model_flops_per_step == 120
     assert (found.first_batch_s, found.valid) == (None, True)
     assert (found.rows_per_rank, found.create_s, found.retrieve_s) == (1, 0.4, 0.08)      # the slowest rank's
 

@@ -90,13 +90,14 @@ def test_a_field_added_later_leaves_old_keys_alone(monkeypatch: pytest.MonkeyPat
         prefetch: int = 2
 
     class LaterConfig(TrialConfig):
-        attention: str = "auto"
+        later: str | None = "auto"
 
-    monkeypatch.setattr(config_module, "ADDED_SINCE_RB1", {"attention": (None, "auto"), "source.prefetch": (2,)})
+    added = config_module.ADDED_SINCE_RB1 | {"later": (None, "auto"), "source.prefetch": (2,)}
+    monkeypatch.setattr(config_module, "ADDED_SINCE_RB1", added)
     values = {name: getattr(encdec(), name) for name in TrialConfig.model_fields} | {"source": LaterSource()}
     later = LaterConfig(**values)
     assert later.config_key() == encdec().config_key()
-    assert LaterConfig(**values | {"attention": "math"}).config_key() != encdec().config_key()
+    assert LaterConfig(**values | {"later": "math"}).config_key() != encdec().config_key()
 
 
 def test_a_stored_config_pairs_as_its_work_key_does() -> None:

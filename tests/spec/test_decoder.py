@@ -67,6 +67,12 @@ def test_a_sample_is_one_token_longer() -> None:
     ("model: gpt2, seq_len: 2048",
      "base.seq_len: 2048 is beyond the 1024 learned positions (model.max_positions)"),
     ("model: {n_layer: 2}", 'base.model.n_layer: unknown key; did you mean "num_layers"?'),
+    ("activation_checkpointing: full, phase: forward",
+     "base.activation_checkpointing: phase forward has no backward pass to compute anything again for"),
+    ("attention: flash2", 'base.attention: must be one of auto, flash, cudnn, efficient, math, not "flash2"; '
+     'did you mean "flash"?'),
+    ("gradient_checkpointing: full",
+     'base.gradient_checkpointing: unknown key; did you mean "activation_checkpointing"?'),
     ("model: gpt3", 'base.model: decoder has no preset "gpt3"; did you mean "gpt2"?'),
     ("model: {activation: relu}",
      'base.model.activation: must be one of swiglu, gelu, gelu_tanh, not "relu"'),

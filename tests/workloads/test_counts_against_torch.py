@@ -64,6 +64,33 @@ def test_flops_are_what_torch_counts(name: str, shape: Frozen, phase: str) -> No
     assert torch_flops(config) == workload(name).counts(config).model_flops_per_step
 
 
+@pytest.mark.parametrize(("name", "shape"), CASES)
+def test_what_is_computed_again_is_what_torch_counts(name: str, shape: Frozen) -> None:
+    """To the last FLOP: model and recomputed together are what the hardware did."""
+    config = tiny(name, shape, phase="forward_backward", activation_checkpointing="full")
+    planned = workload(name).counts(config)
+    assert planned.recomputed_flops_per_step > planned.model_flops_per_step / 6
+    assert torch_flops(config) == planned.model_flops_per_step + planned.recomputed_flops_per_step
+
+
+@pytest.mark.parametrize(("name", "shape"), CASES)
+def test_computing_again_changes_nothing(name: str, shape: Frozen) -> None:
+    """The same loss and gradients to the last bit, dropout included, and still one graph."""
+    found = workload(name)
+    configs = [tiny(name, shape, activation_checkpointing=policy) for policy in ("off", "full")]
+    batch = torch.randint(64, (2, *found.family.sample(configs[0]).shape), generator=torch.Generator().manual_seed(0))
+    results = []
+    for config in configs:
+        torch.manual_seed(0)
+        model = found.builder()(config).train()
+        loss = model(batch)
+        loss.backward()
+        results.append([loss.detach(), *(parameter.grad for parameter in model.parameters())])
+    assert all(torch.equal(one, other) for one, other in zip(*results, strict=True))
+    explained = torch._dynamo.explain(model)(batch)
+    assert (explained.graph_count, explained.graph_break_count) == (1, 0)
+
+
 @pytest.mark.parametrize("preset", sorted(ENCDEC.presets))
 def test_parameters_are_what_is_built(preset: str) -> None:
     """Every preset, built without memory for its numbers."""

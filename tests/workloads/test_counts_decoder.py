@@ -119,6 +119,26 @@ def test_memory_of_other_ways_to_run() -> None:
     assert counts(config(phase="forward")).memory_bytes == 4 * 372 + 6 * (200 + 80)
 
 
+def test_what_is_computed_again_by_hand() -> None:
+    """Two layers less their last product (24 of 136 weights): 2 x (3 x 2 x 112 + 144) = 1632 a sequence.
+
+    Eager dropout comes after that product, which then runs, too: 2 x (816 + 144) = 1920. Off, nothing is.
+    """
+    again = config(activation_checkpointing="full")
+    dropout = MODERN.model_copy(update={"dropout": 0.1})
+    assert counts(again).recomputed_flops_per_step == 2 * 1632
+    assert counts(again.model_copy(update={"model": dropout})).recomputed_flops_per_step == 2 * 1920
+    compiled = again.model_copy(update={"model": dropout, "compile": "default"})
+    assert counts(compiled).recomputed_flops_per_step == 2 * 1632
+    assert counts(config(activation_checkpointing="off")).recomputed_flops_per_step == 0
+    assert counts(again).model_flops_per_step == counts(config()).model_flops_per_step
+
+
+def test_memory_of_what_is_computed_again() -> None:
+    """One layer's 200 bytes a token, and two inputs of 4 numbers in fp32."""
+    assert counts(config(activation_checkpointing="full")).memory_bytes == 16 * 372 + 6 * (200 + 32 + 120)
+
+
 def test_memory_of_what_was_measured() -> None:
     """GPT-2 small at batch 64 and T 1024, compiled, bf16: 28.9 GB on an H200; the estimate may be off by a fifth."""
     measured = config(

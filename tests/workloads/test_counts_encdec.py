@@ -148,3 +148,10 @@ def test_memory_of_bf16_parameters() -> None:
 def test_memory_of_a_forward_pass() -> None:
     """Parameters, the widest layer 4 x 6 x (68 + 16) = 2016, and two copies of the logits 320."""
     assert counts(config(phase="forward")).memory_bytes == 4 * 550 + 2016 + 320
+
+
+def test_what_is_computed_again() -> None:
+    """All layers, the output projection (160) left out; one of 84 numbers a token is kept, and two inputs of 4."""
+    again = counts(config(activation_checkpointing="full"))
+    assert again.recomputed_flops_per_step == 2 * (2064 - 160)
+    assert again.memory_bytes == 11000 + 4 * 6 * (84 + 8) + 480

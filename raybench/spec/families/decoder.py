@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _GPT2_VOCABULARY = 50257
 
 
-def _positions_reach(config: TrialConfig) -> Iterable[str]:
+def _rule(config: TrialConfig) -> Iterable[str]:
     assert isinstance(config.model, DecoderShape)
     assert config.seq_len is not None
     table = config.model.max_positions
@@ -51,6 +51,7 @@ DECODER = Family(
     default_model="small",
     settings=frozenset({
         "seq_len", "vocab_size", "micro_batch", "global_batch", "grad_accum", "phase", "optimizer", "source",
+        "attention", "activation_checkpointing",
     }),
     strategies=NETWORK_STRATEGIES,
     defaults=MappingProxyType({
@@ -60,9 +61,11 @@ DECODER = Family(
         "phase": "train",
         "optimizer": {"name": "adamw", "lr": 1e-4},
         "source": {"name": "device"},
+        "attention": "auto",
+        "activation_checkpointing": "off",
     }),
     defaults_of=_defaults_of,
-    rule=_positions_reach,
+    rule=_rule,
     tokens_per_sample=_input_tokens,
     sample=_sequences,
 )  # fmt: skip

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from raybench.spec.config import TrialConfig
 
 
-def _has_a_target(config: TrialConfig) -> Iterable[str]:
+def _rule(config: TrialConfig) -> Iterable[str]:
     if config.seq_len is not None and config.seq_len < 2:
         yield "seq_len: must be at least 2, because the last token is only a target"
 
@@ -29,6 +29,7 @@ ENCDEC = Family(
     default_model="3.5m",
     settings=frozenset({
         "seq_len", "vocab_size", "micro_batch", "global_batch", "grad_accum", "phase", "optimizer", "source",
+        "attention", "activation_checkpointing",
     }),
     strategies=NETWORK_STRATEGIES,
     defaults=MappingProxyType({
@@ -38,8 +39,10 @@ ENCDEC = Family(
         "phase": "train",
         "optimizer": {"name": "adamw", "lr": 1e-4},
         "source": {"name": "device"},
+        "attention": "auto",
+        "activation_checkpointing": "off",
     }),
-    rule=_has_a_target,
+    rule=_rule,
     tokens_per_sample=_target_tokens,
     sample=token_pairs,
 )  # fmt: skip

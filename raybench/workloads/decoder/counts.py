@@ -26,6 +26,7 @@ def counts(config: TrialConfig) -> Counts:
         model_flops_per_step=float(scale * full),
         model_flops_causal_per_step=float(scale * (full - masked_flops(shape, seq_len))),
         memory_bytes=memory_bytes(config),
+        recomputed_flops_per_step=float(config.global_batch * recomputed_flops(config)),
     )
 
 
@@ -64,8 +65,26 @@ def masked_flops(shape: DecoderShape, seq_len: int) -> int:
     return shape.num_layers * _attention(shape, seq_len) // 2
 
 
+def recomputed_flops(config: TrialConfig) -> int:
+    """FLOPs of one sequence that the backward pass computes again.
+
+    With `activation_checkpointing: full` every block's forward pass but its last product, of which the backward pass
+    needs the input only. Eager torch stops there, unless dropout comes after it; compiled code leaves it out, though
+    perhaps not in the last block (under 1 % of a step). The head is no part of a block.
+    """
+    if config.activation_checkpointing != "full":
+        return 0
+    shape, seq_len, _ = _shape(config)
+    stops = shape.dropout == 0 or config.compile != "off"
+    weights = _layer_weights(shape) - (shape.d_model * shape.d_ff if stops else 0)
+    return shape.num_layers * (seq_len * 2 * weights + _attention(shape, seq_len))
+
+
 def memory_bytes(config: TrialConfig) -> int:
     """Rough device memory of one rank: state, activations that the backward pass needs, logits.
+
+    Without gradients, and where blocks are computed again, one block's activations live at a time, in the latter case
+    beside every block's input.
 
     GPT-2 small in bf16 (batch 64, T 1024, compiled) is estimated at 32 GB; 28.9 GB were measured on an H200.
     """
@@ -73,20 +92,28 @@ def memory_bytes(config: TrialConfig) -> int:
     assert config.micro_batch is not None
     assert config.phase is not None
     tokens = config.micro_batch * seq_len
-    layers = 1 if config.phase == "forward" else shape.num_layers      # without gradients one layer lives at a time
+    recomputes = config.activation_checkpointing == "full"
+    layers = 1 if config.phase == "forward" or recomputes else shape.num_layers
+    inputs = _residual_bytes(config) * shape.num_layers * shape.d_model if recomputes else 0
     state = state_bytes(parameters(shape, vocab_size), config)
-    return state + tokens * (layers * _layer_bytes(config, shape) + _logit_bytes(config, vocab_size))
+    return state + tokens * (inputs + layers * _layer_bytes(config, shape) + _logit_bytes(config, vocab_size))
 
 
 def _layer_bytes(config: TrialConfig, shape: DecoderShape) -> int:
     """What one layer keeps of a token for its backward pass.
 
     Korthikanti et al. 2022 (arXiv:2205.05198) without the score matrix, which fused attention never stores: two inputs
-    of norms on the fp32 residual stream; two outputs of norms, queries, keys, values and what attention gives; the
+    of norms on the residual stream; two outputs of norms, queries, keys, values and what attention gives; the
     feed-forward block's inner numbers, before and after the activation (compiled code computes the latter again).
     """
-    inner = _matrices(shape) if config.compile == "off" else _matrices(shape) - 1
-    return 4 * 2 * shape.d_model + OPERAND_BYTES[config.precision] * (6 * shape.d_model + inner * shape.d_ff)
+    d = shape.d_model
+    inner = shape.d_ff * (_matrices(shape) if config.compile == "off" else _matrices(shape) - 1)
+    return 2 * _residual_bytes(config) * d + OPERAND_BYTES[config.precision] * (6 * d + inner)
+
+
+def _residual_bytes(config: TrialConfig) -> int:
+    """Bytes of a number of the residual stream: what embeddings are kept in, to which autocast's results are added."""
+    return 2 if config.precision == "bf16_params" else 4
 
 
 def _logit_bytes(config: TrialConfig, vocab_size: int) -> int:

@@ -11,6 +11,7 @@ import math
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 
 from raybench.spec.config import TrialConfig
 from raybench.spec.models.decoder import DecoderShape
@@ -29,13 +30,13 @@ class Decoder(nn.Module):
     Parameters are made on torch's current default device, so that no copy of a large model is ever made on the host.
     """
 
-    def __init__(self, shape: DecoderShape, seq_len: int, vocab_size: int) -> None:
+    def __init__(self, shape: DecoderShape, seq_len: int, vocab_size: int, *, recomputes: bool = False) -> None:
         super().__init__()
         self.tokens = nn.Embedding(vocab_size, shape.d_model)
         self.positions = _positions(shape)
         self.dropout = nn.Dropout(shape.dropout)
         rotation = _rotation(seq_len, shape.head_dim) if shape.positions == "rotary" else None
-        self.blocks = nn.ModuleList(Block(shape, rotation) for _ in range(shape.num_layers))
+        self.blocks = nn.ModuleList(Block(shape, rotation, recomputes=recomputes) for _ in range(shape.num_layers))
         self.norm = _norm(shape)
         self.head = nn.Linear(shape.d_model, vocab_size, bias=False)
         _initialise(self, shape.num_layers)
@@ -60,18 +61,28 @@ class Decoder(nn.Module):
 
 
 class Block(nn.Module):
-    """Attention and feed-forward, each on the normalised residual stream and added to it."""
+    """Attention and feed-forward, each on the normalised residual stream and added to it.
 
-    def __init__(self, shape: DecoderShape, rotation: Rotation | None) -> None:
+    `recomputes`: only its input is kept for the backward pass, which computes the rest again.
+    """
+
+    def __init__(self, shape: DecoderShape, rotation: Rotation | None, *, recomputes: bool) -> None:
         super().__init__()
         self.attention_norm = _norm(shape)
         self.attention = Attention(shape, rotation)
         self.feedforward_norm = _norm(shape)
         self.feedforward = SwiGLU(shape) if shape.activation == "swiglu" else GELU(shape)
         self.dropout = nn.Dropout(shape.dropout)
+        self.recomputes = recomputes
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """(B, T, d) to the same."""
+        if not self.recomputes:
+            return self._computed(x)
+        random = self.dropout.p > 0          # saving the generator's state would cost time where nobody draws
+        return checkpoint(self._computed, x, use_reentrant=False, preserve_rng_state=random)  # type: ignore[no-any-return]
+
+    def _computed(self, x: torch.Tensor) -> torch.Tensor:
         x = x + self.dropout(self.attention(self.attention_norm(x)))
         return x + self.dropout(self.feedforward(self.feedforward_norm(x)))  # type: ignore[no-any-return]
 
@@ -137,7 +148,8 @@ def build(config: TrialConfig) -> Decoder:
     assert isinstance(config.model, DecoderShape)
     assert config.seq_len is not None
     assert config.vocab_size is not None
-    return Decoder(config.model, config.seq_len, config.vocab_size)
+    recomputes = config.activation_checkpointing == "full"
+    return Decoder(config.model, config.seq_len, config.vocab_size, recomputes=recomputes)
 
 
 def rotated(x: torch.Tensor, rotation: Rotation) -> torch.Tensor:

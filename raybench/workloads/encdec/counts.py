@@ -26,6 +26,7 @@ def counts(config: TrialConfig) -> Counts:
         model_flops_per_step=float(scale * full),
         model_flops_causal_per_step=float(scale * (full - masked_flops(shape, seq_len))),
         memory_bytes=memory_bytes(config),
+        recomputed_flops_per_step=float(config.global_batch * recomputed_flops(config)),
     )
 
 
@@ -50,6 +51,11 @@ def forward_flops(shape: EncDecShape, seq_len: int, vocab_size: int) -> int:
     Counted as PaLM (arXiv:2204.02311, appendix B) and llm-foundry count: projections, feed-forward, scores (Q K^T),
     weighted values (A V) and output projection. Left out: embedding look-ups, biases, norms, softmax, dropout, loss.
     """
+    return layer_flops(shape, seq_len) + 2 * (seq_len - 1) * shape.d_model * vocab_size
+
+
+def layer_flops(shape: EncDecShape, seq_len: int) -> int:
+    """The part of `forward_flops` that is done in the encoder's and the decoder's layers: all but the output."""
     d, f, source, target = shape.d_model, shape.dim_feedforward, seq_len, seq_len - 1
     feedforward = 2 * 2 * d * f
     projections = 4 * 2 * d * d                        # Q, K, V and output, of one token
@@ -58,7 +64,7 @@ def forward_flops(shape: EncDecShape, seq_len: int, vocab_size: int) -> int:
     # Cross-attention: Q and output are of target tokens, K and V of source tokens.
     cross_attention = (target + source) * projections // 2 + _attention(target, source, d)
     decoder = self_attention + cross_attention + target * feedforward
-    return shape.num_encoder_layers * encoder + shape.num_decoder_layers * decoder + 2 * target * d * vocab_size
+    return shape.num_encoder_layers * encoder + shape.num_decoder_layers * decoder
 
 
 def masked_flops(shape: EncDecShape, seq_len: int) -> int:
@@ -69,6 +75,15 @@ def masked_flops(shape: EncDecShape, seq_len: int) -> int:
     """
     target = seq_len - 1
     return shape.num_decoder_layers * _attention(target, target, shape.d_model) // 2
+
+
+def recomputed_flops(config: TrialConfig) -> int:
+    """FLOPs of one sample that the backward pass computes again: with `activation_checkpointing: full` every layer.
+
+    To the last product, since each layer ends with a norm, whose backward pass needs what it was given.
+    """
+    shape, seq_len, _ = _shape(config)
+    return layer_flops(shape, seq_len) if config.activation_checkpointing == "full" else 0
 
 
 def memory_bytes(config: TrialConfig) -> int:
@@ -85,6 +100,8 @@ def memory_bytes(config: TrialConfig) -> int:
     per_token = shape.num_encoder_layers * (11 * d + 2 * f) + shape.num_decoder_layers * (17 * d + 2 * f)
     if config.phase == "forward":                      # only the widest layer lives at a time
         per_token = 17 * d + 2 * f
+    if config.activation_checkpointing == "full":      # the same, and each layer's input
+        per_token = 17 * d + 2 * f + (shape.num_encoder_layers + shape.num_decoder_layers) * d
     activations = OPERAND_BYTES[config.precision] * config.micro_batch * seq_len * per_token
     logits = (2 if config.phase == "forward" else 3) * 4 * config.micro_batch * (seq_len - 1) * vocab_size
     state = state_bytes(parameters(shape, seq_len, vocab_size), config)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Any, cast
 
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.utils.checkpoint import checkpoint
 
 from raybench.spec.config import TrialConfig
 from raybench.spec.models.encdec import EncDecShape
@@ -19,11 +20,11 @@ class EncoderDecoder(nn.Module):
     current default device, so that no copy of a large model is ever made on the host.
     """
 
-    def __init__(self, shape: EncDecShape, seq_len: int, vocab_size: int) -> None:
+    def __init__(self, shape: EncDecShape, seq_len: int, vocab_size: int, *, recomputes: bool = False) -> None:
         super().__init__()
         self.tokens = nn.Embedding(vocab_size, shape.d_model)
         self.positions = nn.Parameter(torch.empty(seq_len, shape.d_model).normal_())
-        self.transformer = _transformer(shape)
+        self.transformer = _transformer(shape, recomputes=recomputes)
         self.output = nn.Linear(shape.d_model, vocab_size)
         # No buffer: DDP broadcasts buffers before every forward pass. With `tgt_is_causal` its values are never read.
         self._causal = nn.Transformer.generate_square_subsequent_mask(seq_len - 1, device=self.positions.device)
@@ -57,23 +58,40 @@ def build(config: TrialConfig) -> EncoderDecoder:
     assert isinstance(config.model, EncDecShape)
     assert config.seq_len is not None
     assert config.vocab_size is not None
-    return EncoderDecoder(config.model, config.seq_len, config.vocab_size)
+    recomputes = config.activation_checkpointing == "full"
+    return EncoderDecoder(config.model, config.seq_len, config.vocab_size, recomputes=recomputes)
 
 
-def _transformer(shape: EncDecShape) -> nn.Transformer:
-    """`nn.Transformer` with an encoder of our own, because only that can be told to leave nested tensors alone."""
-    layer = nn.TransformerEncoderLayer(
-        shape.d_model, shape.nhead, shape.dim_feedforward, shape.dropout, batch_first=True
-    )
-    encoder = nn.TransformerEncoder(
-        layer, shape.num_encoder_layers, norm=nn.LayerNorm(shape.d_model), enable_nested_tensor=False
-    )
+class _EncoderLayer(nn.TransformerEncoderLayer):
+    """A layer of which the backward pass keeps the inputs only, and computes the rest again."""
+
+    def forward(self, *inputs: Any, **options: Any) -> torch.Tensor:
+        return checkpoint(super().forward, *inputs, use_reentrant=False, **options)  # type: ignore[no-any-return]
+
+
+class _DecoderLayer(nn.TransformerDecoderLayer):
+    """The same of a decoder."""
+
+    def forward(self, *inputs: Any, **options: Any) -> torch.Tensor:
+        return checkpoint(super().forward, *inputs, use_reentrant=False, **options)  # type: ignore[no-any-return]
+
+
+def _transformer(shape: EncDecShape, *, recomputes: bool) -> nn.Transformer:
+    """`nn.Transformer` with stacks of our own: only they can be told to leave nested tensors alone and to recompute."""
+    of_encoder = _EncoderLayer if recomputes else nn.TransformerEncoderLayer
+    of_decoder = _DecoderLayer if recomputes else nn.TransformerDecoderLayer
+    d, f, heads, dropout = shape.d_model, shape.dim_feedforward, shape.nhead, shape.dropout
     return nn.Transformer(
-        shape.d_model,
-        shape.nhead,
-        num_decoder_layers=shape.num_decoder_layers,
-        dim_feedforward=shape.dim_feedforward,
-        dropout=shape.dropout,
+        d,
+        heads,
         batch_first=True,
-        custom_encoder=encoder,
+        custom_encoder=nn.TransformerEncoder(
+            of_encoder(d, heads, f, dropout, batch_first=True),
+            shape.num_encoder_layers,
+            norm=nn.LayerNorm(d),
+            enable_nested_tensor=False,
+        ),
+        custom_decoder=nn.TransformerDecoder(
+            of_decoder(d, heads, f, dropout, batch_first=True), shape.num_decoder_layers, norm=nn.LayerNorm(d)
+        ),
     )
