@@ -11,8 +11,9 @@ from typing import Any
 
 import typer
 
-from raybench.cli.app import add_commands, app
+from raybench.cli.app import PlainGroup, add_commands, app
 from raybench.cli.compare import compare
+from raybench.cli.data import prepare
 from raybench.cli.doctor import doctor
 from raybench.cli.export import export
 from raybench.cli.plan import plan
@@ -35,6 +36,9 @@ add_commands(
     schema,
     doctor,
 )
+_data = typer.Typer(cls=PlainGroup, help="Prepare the data that sources read.", no_args_is_help=True)
+add_commands(prepare, to=_data)
+app.add_typer(_data, name="data")
 
 
 _Misuse: Any = typer.BadParameter.__base__      # typer's own copy of click's UsageError has no public name

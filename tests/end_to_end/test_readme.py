@@ -131,10 +131,17 @@ def _parse(typed: str, *, whole: bool = True) -> None:
     if words[0].startswith("-"):
         assert set(words) <= _options(COMMAND), typed
         return
-    command = COMMAND.commands[words[0]]
+    command = COMMAND.commands[words.pop(0)]
+    while words and words[0] in getattr(command, "commands", {}):
+        command = command.commands[words.pop(0)]
     assert {word for word in words if word.startswith("-")} <= _options(command), typed
     if whole:
-        command.make_context("raybench", words[1:])
+        command.make_context("raybench", words)
+
+
+def _commands(group: Any) -> Iterator[Any]:
+    for command in group.commands.values():
+        yield from _commands(command) if hasattr(command, "commands") else (command,)
 
 
 def _options(command: Any) -> set[str]:
@@ -143,7 +150,7 @@ def _options(command: Any) -> set[str]:
 
 def test_every_option_is_told_of() -> None:
     """All options of all commands occur in the README."""
-    options = set[str]().union(*(_options(command) for command in COMMAND.commands.values()))
+    options = set[str]().union(*map(_options, _commands(COMMAND)))
     assert sorted(option for option in options if option not in TEXT) == []
     assert len(options) > 20
 

@@ -1,0 +1,78 @@
+"""Preparing by hand what trials would have prepared for them: the data sets of a sweep, or one of a source."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from raybench.sources.cifar100 import train_path
+from raybench.sources.layout import folder
+from raybench.sources.prepare import prepare
+from raybench.sources.token_file import token_path
+from raybench.spec.config import TrialConfig
+from raybench.spec.expand import expand
+from raybench.spec.reader import read_sweep, sweep_from_bytes
+
+SOURCES: Mapping[str, Mapping[str, Any]] = MappingProxyType({
+    "shards": {"workload": "encdec", "source": "shards"},
+    "tokens": {"workload": "decoder", "source": "tokens"},
+    "cifar100": {"workload": "resnet", "model.num_classes": 100, "source": "cifar100"},
+})
+"""Sources that read prepared data, with the settings that an override starts from."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A data set that is there now. `seconds` is what making or checking it took."""
+
+    path: Path
+    num_bytes: int
+    seconds: float
+    was_there: bool
+
+
+def prepare_all(
+    what: str, overrides: str | Sequence[str] = (), *, no_plugins: bool = False
+) -> Iterator[Prepared]:
+    """Prepare on this node what a sweep's trials read (a file, or a shipped sweep's name), or what one source reads.
+
+    Raises:
+        SweepError, UsageError: there is no such sweep, or it or an override is wrong.
+        DataError: a data set cannot be prepared, or is not what it should be.
+    """
+    for path, config in _wanted(what, overrides, no_plugins).items():
+        was_there, started_s = path.exists(), time.perf_counter()
+        prepare(config)
+        yield Prepared(path, _size(path), time.perf_counter() - started_s, was_there)
+
+
+def place(config: TrialConfig) -> Path | None:
+    """Where the data lies that a config's source reads; None for a source that reads none."""
+    places = {"shards": folder, "tokens": token_path, "cifar100": train_path}
+    found = places.get(config.source.name) if config.source is not None else None
+    return None if found is None else found(config)
+
+
+def _wanted(what: str, overrides: str | Sequence[str], no_plugins: bool) -> dict[Path, TrialConfig]:
+    """One config for each data set, in the order of the trials."""
+    if what in SOURCES:
+        text = json.dumps({"name": what, "base": dict(SOURCES[what])})
+        spec = sweep_from_bytes(text.encode(), what, overrides, no_plugins=no_plugins)
+    else:
+        spec = read_sweep(what, overrides, no_plugins=no_plugins)
+    configs = [trial.config for trial in expand(spec, auto_workers=(1,)).trials]
+    found: dict[Path, TrialConfig] = {}
+    for config in configs:
+        if (path := place(config)) is not None:
+            found.setdefault(path, config)
+    return found
+
+
+def _size(path: Path) -> int:
+    files = path.iterdir() if path.is_dir() else [path]
+    return sum(file.stat().st_size for file in files)
