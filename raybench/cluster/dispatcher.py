@@ -133,8 +133,13 @@ class Dispatcher:
         """An attempt, and another when the cluster and not the trial was to blame."""
         number = self._committed.next_attempt(planned.trial_id)
         trial = self._attempt(planned, number)
-        if trial.outcome in RETRIED_AT_ONCE:
-            trial = self._attempt(planned, number + 1)
+        if trial.outcome not in RETRIED_AT_ONCE:
+            self._tell_end(trial, planned)
+            return trial
+        told = clean_text(f"{self._label(planned)}: {trial.outcome}, {trial.error_text}")
+        self._observer.notice(f"{told}; once more on what is left")
+        trial = self._attempt(planned, number + 1)
+        self._tell_end(trial, planned)
         return trial
 
     def _attempt(self, planned: PlannedTrial, number: int) -> Trial:
@@ -152,7 +157,6 @@ class Dispatcher:
         self._store.append_log({"event": "start", "trial_id": planned.trial_id, "trial_uid": attempt.trial_uid})
         finished = self._end_attempt(attempt)
         self._commit(finished)
-        self._observer.trial_ended(finished.trial, self._label(planned), planned.order + 1)
         return finished.trial
 
     def _commit(self, finished: Finished) -> None:
@@ -391,6 +395,9 @@ class Dispatcher:
     def _label(self, planned: PlannedTrial) -> str:
         """What a person recognises the trial by, also among others that look alike; probes and later stages as such."""
         return planned.label(self._labels.get(planned.config_key))
+
+    def _tell_end(self, trial: Trial, planned: PlannedTrial) -> None:
+        self._observer.trial_ended(trial, self._label(planned), planned.order + 1)
 
     def _tell_stall(self) -> None:
         """No progress for 30 s after a lease: say who holds and who waits for what."""

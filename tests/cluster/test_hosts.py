@@ -227,7 +227,7 @@ def test_doctor_says_why_a_ray_cannot_be_joined(cluster: Cluster) -> None:
 def test_a_slow_link_is_what_collectives_report(cluster: Cluster) -> None:
     """200 Mbit/s are 25 MB/s, of which TCP leaves 24: large all-reduces report that, none more than the limit.
 
-    A small model over the same link is slower by what its 14 MB of gradients take, 0.6 s a step.
+    A small model is slower over the same link: its 3 496 448 gradients of 4 bytes take 0.56 s a step.
     """
     (cluster.head.home / "linked.yaml").write_text(LINKED)
     beta = cluster.lan.hosts[1]
@@ -239,14 +239,16 @@ def test_a_slow_link_is_what_collectives_report(cluster: Cluster) -> None:
     cluster.head.run("raybench run linked.yaml --out free --only workload=encdec", limit_s=600.0)
     slow, free = cluster.rows("slow"), cluster.rows("free")
     bus = slow.loc[slow["workload"] == "collective", "bus_bandwidth_bytes_per_s"]
-    print(slow[["workload", "model", "config", "step_ms_p50", "bus_bandwidth_bytes_per_s"]].to_string())
-    print(free[["workload", "model", "step_ms_p50"]].to_string())
+    shown = ["workload", "model", "step_ms_min", "step_ms_p50", "bus_bandwidth_bytes_per_s"]
+    print(slow[shown].to_string(), free[shown].to_string(), sep="\n")
     assert (bus <= LIMIT_BYTES_PER_S).all()
     large = slow[slow["config"].str.contains("16777216|33554432")]["bus_bandwidth_bytes_per_s"]
     assert len(large) == 2
     assert (large >= 0.85 * LIMIT_BYTES_PER_S).all()
-    step_ms = [rows.loc[rows["workload"] == "encdec", "step_ms_p50"].item() for rows in (slow, free)]
-    assert step_ms[0] > step_ms[1] + 400
+    # The fastest step of each: what else this machine does makes a step slower, never faster.
+    slow_ms, free_ms = (rows.loc[rows["workload"] == "encdec", "step_ms_min"].item() for rows in (slow, free))
+    assert slow_ms > 1e3 * 4 * 3_496_448 / LIMIT_BYTES_PER_S
+    assert free_ms < slow_ms
 
 
 def test_a_host_that_loses_its_power(cluster: Cluster) -> None:
