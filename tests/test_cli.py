@@ -311,9 +311,9 @@ def test_prices_put_costs_below(tmp_path: Path, out: str) -> None:
 
 
 def test_export_says_what_it_wrote(tmp_path: Path, out: str) -> None:
-    """One file for all good trials; a form that there is not is told with those that there are."""
+    """Two files for all good trials; a form that there is not is told with those that there are."""
     to = tmp_path / "to"
-    assert run("export", out, "--as", "step-csv", "--to", str(to)).stdout == f"1 file in {to}\n"
+    assert run("export", out, "--as", "step-csv", "--to", str(to)).stdout == f"2 files in {to}\n"
     assert (to / "benchmark_results.csv").read_text().startswith("model_size,context_length,")
     done = command("export", out, "--as", "csv", "--to", str(to))
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)

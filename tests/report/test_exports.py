@@ -14,7 +14,7 @@ from raybench.record.step import Step
 from raybench.record.trial import Trial
 from raybench.report.exports.export import FORMS, export
 from raybench.report.exports.facts import safe
-from raybench.report.exports.text import csv_text
+from raybench.report.exports.text import csv_text, markdown_text
 from raybench.results.store import RunStore
 from raybench.spec.config import Extent, Source
 from tests.factories import RUN_ID, make_config, make_node, make_trial
@@ -91,14 +91,17 @@ def test_bench_json(out: Path, tmp_path: Path) -> None:
 
 
 def test_step_csv(out: Path, tmp_path: Path) -> None:
-    """FB-19: its ten columns, each above its own figures; 2 % of 50 ms are 1 ms."""
-    (path,) = export(out, form="step-csv", to=tmp_path / "to")
-    header, row = csv.reader(path.read_text().splitlines())
+    """FB-19: its ten columns, each above its own figures; 2 % of 50 ms are 1 ms; the same as a Markdown table."""
+    paths = export(out, form="step-csv", to=tmp_path / "to")
+    header, row = csv.reader(one(paths, "benchmark_results.csv").read_text().splitlines())
     assert header == [
         "model_size", "context_length", "batch_size", "warmup_steps", "measure_steps", "pass_type", "num_params",
         "mean_time_ms", "std_time_ms", "cv_percent",
     ]  # fmt: skip
     assert row == ["3.5m", "64", "4", "2", "10", "train", "3502592", "50.0", "1.0", "2.0"]
+    shown = one(paths, "benchmark_results.md").read_text().splitlines()
+    assert shown[0] == f"| {' | '.join(header)} |"
+    assert shown[2] == "| 3.5m | 64 | 4 | 2 | 10 | train | 3502592 | 50.00 | 1.000 | 2.000 |"
 
 
 def test_training_metrics(out: Path, tmp_path: Path) -> None:
@@ -160,7 +163,7 @@ def test_invalid_rows_only_when_asked_for(out: Path, tmp_path: Path, form: str) 
     assert [path.read_text() for path in first] == texts
     more = export(out, form=form, to=tmp_path / "all", include_invalid=True)
     text = "".join(path.read_text() for path in more)
-    assert len(more) == (1 if form == "step-csv" else 2 * len(first))
+    assert len(more) == len(first) * (1 if form == "step-csv" else 2)
     assert text.count("\n") > sum(text.count("\n") for text in texts)
 
 
@@ -179,6 +182,7 @@ def test_names_and_cells_from_outside_are_tame(out: Path, tmp_path: Path) -> Non
     assert safe("../../etc/NVIDIA H200 <x>") == "etc_NVIDIA_H200_x"
     assert safe("..") == "unnamed"
     assert csv_text(("a", "b"), [{"a": "=cmd()", "b": -1.5}]) == "a,b\n'=cmd(),-1.5\n"
+    assert markdown_text(("a",), [{"a": "<b>|x"}]).splitlines()[2] == r"| \<b\>\|x |"
     run = RunStore(tmp_path / "odd", "quick", RUN_ID)
     odd = a_trial(gpu_model="../../x")
     run.commit(odd, [Step(**{**vars(step), "loss": float("inf")}) for step in its_steps(odd)])

@@ -1,4 +1,4 @@
-"""The CSV of the forward/backward benchmark: a line a trial, mean and standard deviation of a step."""
+"""The CSV and Markdown of the forward/backward benchmark: a line a trial, mean and standard deviation of a step."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from raybench.report.exports.facts import Exported
-from raybench.report.exports.text import File, csv_text
+from raybench.report.exports.text import File, csv_text, markdown_text
 
 COLUMNS: Final = (
     "model_size", "context_length", "batch_size", "warmup_steps", "measure_steps", "pass_type", "num_params",
@@ -15,8 +15,10 @@ COLUMNS: Final = (
 
 
 def files(trials: Iterable[Exported]) -> Iterator[File]:
-    """The one file of all trials."""
-    yield File("benchmark_results.csv", csv_text(COLUMNS, map(_row, trials)))
+    """The two files of all trials."""
+    rows = [_row(trial) for trial in trials]
+    yield File("benchmark_results.csv", csv_text(COLUMNS, rows))
+    yield File("benchmark_results.md", markdown_text(COLUMNS, rows))
 
 
 def _row(trial: Exported) -> dict[str, Any]:

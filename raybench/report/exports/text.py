@@ -5,9 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
+
+from raybench.report.numbers import significant
+from raybench.report.text import literal
 
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
@@ -32,6 +36,19 @@ def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
     writer.writeheader()
     writer.writerows({name: _cell(row[name]) for name in columns} for row in rows)
     return file.getvalue()
+
+
+def markdown_text(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
+    """A Markdown table; figures to four digits. Text from outside ends no cell, and is no markup of its own."""
+    cells = [[_told(row[name]) for name in columns] for row in rows]
+    lines = [columns, ["---"] * len(columns), *cells]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _told(value: Any) -> str:
+    if isinstance(value, float):
+        return significant(value)
+    return "" if value is None else re.sub(r"([\\`*_{}\[\]<>|])", r"\\\1", literal(str(value)))
 
 
 def _cell(value: Any) -> Any:
