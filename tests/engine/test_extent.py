@@ -11,7 +11,8 @@ def stretch(steps: int, step_ms: float) -> Stretch:
     """Even steps."""
     return Stretch(
         opened_ns=0, closed_ns=int(steps * step_ms * 1e6), step_ms=(step_ms,) * steps, host_step_ms=(), samples=0,
-        data_wait_ms=(), loss=(), tokens=None, energy_j=None,
+        data_wait_ms=(), forward_ms=(), backward_ms=(), optimizer_ms=(), compute_ms=(), loss=(), tokens=None,
+        energy_j=None,
     )  # fmt: skip
 
 
