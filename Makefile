@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 .DEFAULT_GOAL := help
-.PHONY: help quick test test-cluster lint soak bench clean
+.PHONY: help quick test tests-on-ray tests-without-ray test-cluster lint soak bench clean
 
 help:               ## what there is
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -12,8 +12,14 @@ help:               ## what there is
 quick: $(STAMP)     ## the main job: a real sweep on this machine, to a table of results
 	$(BIN)/raybench run quick --local
 
+# Tests that start a Ray wait more than they compute, so the others run beside them; each part is printed when it ends.
 test: lint          ## lint, types and every test that needs no GPU
-	$(BIN)/python -m pytest -m "not soak and not hosts" -q -n 2 --dist loadgroup
+	$(MAKE) --no-print-directory --jobs=2 --output-sync=target tests-on-ray tests-without-ray
+
+tests-on-ray: MARKS := ray
+tests-without-ray: MARKS := not ray
+tests-on-ray tests-without-ray: $(STAMP)
+	$(BIN)/python -m pytest -q -o cache_dir=.pytest_cache/$@ -m "$(MARKS) and not soak and not hosts"
 
 test-cluster: $(STAMP)  ## ray up, ray submit and ray job submit on three hosts made on this machine (root, Linux)
 	tests/cluster/install_tools.sh

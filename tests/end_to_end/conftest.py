@@ -9,13 +9,6 @@ from tests.end_to_end.finished import Finished, run_quick
 from tests.end_to_end.harness import Host, new_host
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What starts a Ray stays in one process of `pytest -n 2 --dist loadgroup`, one after the other."""
-    for item in items:
-        if item.get_closest_marker("ray") is not None:
-            item.add_marker(pytest.mark.xdist_group("ray"))
-
-
 @pytest.fixture
 def host(tmp_path: Path) -> Iterator[Host]:
     """A user of their own, with nothing running."""
