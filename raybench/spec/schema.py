@@ -40,6 +40,7 @@ def json_schema() -> dict[str, Any]:
             "base": _mapping(known, "what all configs have in common"),
             "axes": axes,
             "include": {"type": "array", "items": include},
+            "stages": {"type": "array", "minItems": 1, "items": include | {"required": ["axes"]}},
             "exclude": {"type": "array", "items": _mapping(known, "drops what matches all its keys")},
         },
         "definitions": definitions,

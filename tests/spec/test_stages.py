@@ -142,3 +142,10 @@ def test_mistakes_around_auto(text: str, mistake: str) -> None:
     """What is wrong with the smallest size is wrong with all."""
     found = mistakes_of(text)
     assert any(line.partition(" ")[2] == mistake.partition(" ")[2] for line in found), found
+
+
+def test_the_shipped_search_has_at_most_twelve_configs() -> None:
+    """4 micro batches, 2 attention kernels, 3 compile modes x 2 parameter types: 4 + 2 + 6."""
+    planned = plan("fastest_gpt2")
+    assert (planned.num_configs, planned.later_stages) == (4, (2, 6))
+    assert {trial.config.seq_len for trial in planned.trials} == {1024}
