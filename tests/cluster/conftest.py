@@ -37,14 +37,12 @@ class Cluster:
         """Where drivers run, and results lie."""
         return self.lan.hosts[0]
 
-    def rows(self, out: str, **options: object) -> pd.DataFrame:
-        """Results in a folder of the head's home."""
-        return load(self.head.home / out, **options)  # type: ignore[arg-type]
-
-    def committed(self, out: str) -> int:
-        """How many rows there are; 0 before the first."""
-        folder = self.head.home / out
-        return len(self.rows(out, latest=False)) if any(folder.rglob("trials/*/*.parquet")) else 0
+    def rows(self, out: str, sweep: str | None = None, **options: object) -> pd.DataFrame:
+        """Results in a folder of the head's home: all, or those of a sweep. Empty before the first."""
+        if not any((self.head.home / out).rglob("trials/*/*.parquet")):
+            return pd.DataFrame({"sweep": [], "outcome": []})
+        found = load(self.head.home / out, **options)  # type: ignore[arg-type]
+        return found if sweep is None else found[found["sweep"] == sweep]
 
     def nodes_alive(self) -> int:
         """How many nodes Ray lists."""

@@ -37,8 +37,8 @@ LONG = """\
 name: long
 base: {workload: matmul, model: {m: 64, k: 64, n: 64}, num_workers: 2, packing: spread, warmup: 1}
 axes:
-  seed: [0, 1, 2, 3]
-  measure: [{seconds: 5}]
+  seed: [0, 1, 2, 3, 4]
+  measure: [{seconds: 8}]
 """
 LOSES = """\
 name: loses
@@ -124,7 +124,7 @@ JOBS = "export RAY_AUTH_MODE=token RAY_API_SERVER_ADDRESS=http://127.0.0.1:8265;
 def submit(jobs: Cluster, name: str) -> None:
     """`ray job submit` of the long sweep, without waiting for its end."""
     words = f"--submission-id {name} --no-wait --working-dir ."
-    jobs.laptop.run(f"{JOBS} submit {words} -- raybench run long.yaml --out /mnt/home/jobs")
+    jobs.laptop.run(f"{JOBS} submit {words} -- raybench run long.yaml --out /mnt/home/results")
 
 
 def status(jobs: Cluster, name: str) -> str:
@@ -134,41 +134,38 @@ def status(jobs: Cluster, name: str) -> str:
 
 
 def starts(jobs: Cluster) -> int:
-    """Attempts that were started, by the runs' own logs."""
-    logs = (jobs.head.home / "jobs").glob("raybench-v1/_meta/*/*/log.jsonl")
+    """Attempts of the long sweep that were started, by the runs' own logs."""
+    logs = (jobs.head.home / "results").glob("raybench-v1/_meta/long/*/log.jsonl")
     return sum(json.loads(line)["event"] == "start" for log in logs for line in log.read_text().splitlines())
 
 
-def running_one(jobs: Cluster) -> bool:
-    """Whether a trial runs: one more was started than rows are there."""
-    return starts(jobs) > jobs.committed("jobs")
+def ended(jobs: Cluster, outcome: str | None = None) -> int:
+    """Attempts of the long sweep that are rows, or those with an outcome."""
+    rows = jobs.rows("results", "long", latest=False)
+    return len(rows) if outcome is None else int((rows["outcome"] == outcome).sum())
 
 
 def test_ray_job_stop_loses_nothing(jobs: Cluster) -> None:
-    """Stopped in its first trial, in its second, in its third, then left alone: every trial is ok in the end."""
+    """Stopped with none, one and two trials done, then left alone: each attempt is a row, each trial ok in the end."""
     for number in (1, 2, 3):
         submit(jobs, f"long-{number}")
-        before = jobs.rows("jobs", latest=False) if number > 1 else None
-        done = 0 if before is None else int((before["outcome"] == "ok").sum())
-        wait_until(lambda wanted=number - 1: _ok_rows(jobs) >= wanted and running_one(jobs), 300.0)  # type: ignore[misc]
+        wait_until(lambda wanted=number - 1: ended(jobs, "ok") >= wanted and starts(jobs) > ended(jobs), 300.0)
+        before = ended(jobs, "ok")
         jobs.laptop.run(f"{JOBS} stop long-{number}")
-        wait_until(lambda name=f"long-{number}": status(jobs, name) == "STOPPED", 60.0)  # type: ignore[misc]
-        after = jobs.rows("jobs", latest=False)
-        assert len(after) == starts(jobs), "every attempt that began is a row"
-        assert (after["outcome"] == "interrupted").sum() == number
-        assert (after["outcome"] == "ok").sum() >= max(done, number - 1)
+        wait_until(lambda name=f"long-{number}": status(jobs, name) == "STOPPED", 60.0)
+        assert ended(jobs) == starts(jobs), "every attempt that began is a row"
+        assert ended(jobs, "ok") >= before
+    assert ended(jobs, "interrupted") >= 1
     submit(jobs, "long-4")
     wait_until(lambda: status(jobs, "long-4") not in ("RUNNING", "PENDING"), 300.0)
     assert status(jobs, "long-4") == "SUCCEEDED"
-    assert list(jobs.rows("jobs")["outcome"]) == ["ok"] * 4
+    assert list(jobs.rows("results", "long")["outcome"]) == ["ok"] * 5
+    assert set(jobs.rows("results")["sweep"]) == {"over-nodes", "long"}
     uploaded = jobs.head.run("ls /tmp/ray/session_latest/runtime_resources/working_dir_files/*").stdout.split()
     assert "long.yaml" in uploaded
     assert "results" not in uploaded
-    assert set(jobs.rows("jobs", latest=False)["ray_job_id"]) == {f"long-{number}" for number in (1, 2, 3, 4)}
-
-
-def _ok_rows(jobs: Cluster) -> int:
-    return 0 if jobs.committed("jobs") == 0 else int((jobs.rows("jobs", latest=False)["outcome"] == "ok").sum())
+    told = set(jobs.rows("results", "long", latest=False)["ray_job_id"])
+    assert told == {f"long-{number}" for number in (1, 2, 3, 4)}
 
 
 @pytest.fixture
@@ -261,7 +258,7 @@ def test_a_host_that_loses_its_power(cluster: Cluster) -> None:
         assert run.poll() is None, (cluster.head.home / "losing.log").read_text()
         off_s = time.monotonic()
         gamma.power_off()
-        wait_until(lambda: cluster.committed("losing") >= 1, 300.0)
+        wait_until(lambda: len(cluster.rows("losing")) >= 1, 300.0)
         told_s = time.monotonic() - off_s
         run.wait(300)
     print(f"told {told_s:.0f} s, all done {time.monotonic() - off_s:.0f} s after the power went")
