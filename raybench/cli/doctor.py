@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -15,6 +16,9 @@ def doctor(
     local: Annotated[bool, flag("--local", help="Look at a private Ray on this machine.")] = False,
     address: Annotated[str | None, typer.Option(metavar="HOST:PORT", help="Look at the Ray there.")] = None,
     strict: Annotated[bool, flag("--strict", help="A warning is as good as an error.")] = False,
+    inventory: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Keep there what the nodes hold, for `plan --inventory`.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Look whether a cluster is fit for a sweep, and say what to do where it is not."""
@@ -33,4 +37,8 @@ def doctor(
     else:
         lines = [*(f"ok: {text}" for text in found.healthy), *(str(finding) for finding in found.findings)]
         print_parts(*(literal(line) for line in lines))
+    if inventory is not None and found.inventory is not None:
+        from raybench.cluster.inventory_file import write_inventory
+
+        write_inventory(found.inventory, inventory)
     raise typer.Exit(found.exit_code(strict=strict))

@@ -37,6 +37,7 @@ class Diagnosis:
 
     healthy: tuple[str, ...]
     findings: tuple[Finding, ...]
+    inventory: Inventory | None = None      # where every node could be asked
 
     def exit_code(self, *, strict: bool) -> int:
         """3 when a sweep could not run, or under `strict` should not; else 0."""
@@ -46,17 +47,18 @@ class Diagnosis:
 def diagnose(*, out: str, local: bool, address: str | None) -> Diagnosis:
     """Join the Ray that a run would join, look at every node, let all of them talk, and try the folder of results."""
     healthy: list[str] = []
+    inventory = None
     findings: list[Finding] = list(_storage(Path(out).expanduser()))
     scratch = tempfile.TemporaryDirectory(prefix="raybench-doctor-", ignore_cleanup_errors=True)
     with scratch as folder, printing_into(Path(folder) / "ray.log"), ray_settings():
         try:
             with _joined(local, address) as choice:
                 findings += _authentication(choice)
-                _look_around(healthy, findings, folder)
+                inventory = _look_around(healthy, findings, folder)
         except ClusterError as error:
             what, _, cure = str(error).rpartition("; ")
             findings.append(Finding("error", "Ray", what or cure, cure))
-    return Diagnosis(tuple(healthy), tuple(findings))
+    return Diagnosis(tuple(healthy), tuple(findings), inventory)
 
 
 @contextlib.contextmanager
@@ -71,18 +73,20 @@ def _joined(local: bool, address: str | None) -> Iterator[Choice]:
         ray.shutdown()
 
 
-def _look_around(healthy: list[str], findings: list[Finding], storage: str) -> None:
+def _look_around(healthy: list[str], findings: list[Finding], storage: str) -> Inventory | None:
     seen, asked = _nodes(findings)
     healthy.append(f"{len(seen)} of {len(asked)} nodes answer: {', '.join(each.node.host for each in seen.values())}")
     findings += between_nodes(list(seen.values()))
     if any(each.source_hash != source_hash() for each in seen.values()) or len(seen) < len(asked):
-        return      # no group would start
-    told = _talk(take_inventory(new_run_id(datetime.now(timezone.utc))), storage)
+        return None      # no group would start
+    inventory = take_inventory(new_run_id(datetime.now(timezone.utc)))
+    told = _talk(inventory, storage)
     if isinstance(told, Finding):
         findings.append(told)
-        return
+        return inventory
     rate = "" if told.bus_bytes_per_s is None else f", bus bandwidth {told.bus_bytes_per_s / 1e6:.0f} MB/s"
     healthy.append(f"all-reduce of 16 MiB over {told.world_size} workers through {told.interface or 'any'}{rate}")
+    return inventory
 
 
 def _nodes(findings: list[Finding]) -> tuple[dict[str, Checkup], Mapping[str, Any]]:

@@ -36,8 +36,11 @@ class Planned(Protocol):
     def maximize(self) -> str | None: ...
 
 
-def plan_text(plan: Planned, machine: str | None) -> list[Text]:
-    """Question, counts, warnings. `machine` is what `num_workers: auto` was resolved against, if it was."""
+def plan_text(plan: Planned, machine: str | None, missing: Sequence[str] = ()) -> list[Text]:
+    """Question, counts, warnings. `machine` is what `num_workers: auto` was resolved against, if it was.
+
+    `missing`: what the cluster that is planned for lacks.
+    """
     configs = counted(plan.num_configs, "config")
     repeats = f" x {counted(plan.repeats, 'repeat')}" if plan.repeats > 1 else ""
     groups = f"{counted(plan.num_groups, 'worker group')} of at most {counted(plan.max_workers, 'worker')}"
@@ -46,14 +49,14 @@ def plan_text(plan: Planned, machine: str | None) -> list[Text]:
         Text(f"{counted(len(plan.trials), 'trial')} ({configs}{repeats}) in {groups}"),
     ]
     if machine is not None:
-        lines.append(Text(f"num_workers: auto stands for this machine's {machine} here, for the cluster's in a run"))
+        lines.append(Text(f"num_workers: auto stands for {machine}"))
     if plan.later_stages:
         later = ", then ".join(str(most) for most in plan.later_stages)
         best = f"each stage goes on from the best so far by {plan.maximize}"
         lines.append(Text(f"stage 1 of {len(plan.later_stages) + 1}; then at most {later} more: {best}"))
     if any(trial.ladder for trial in plan.trials):
         lines.append(Text("b=auto: the largest power of two that fits is found when it runs, each size tried a row"))
-    lines += [Text(f"⚠ {literal(warning)}", style="yellow") for warning in plan.warnings]
+    lines += [Text(f"⚠ {literal(warning)}", style="yellow") for warning in (*plan.warnings, *missing)]
     return [*lines, Text("")]
 
 
