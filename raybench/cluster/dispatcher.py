@@ -431,9 +431,8 @@ def _remove_folder(folder: str) -> None:
 
 
 def _longest(ranks: Sequence[RankResult]) -> dict[str, float]:
-    return {
-        name: max(getattr(rank, name) for rank in ranks) for name in ("build_s", "warmup_s", "measured_s", "teardown_s")
-    }
+    names = ("build_s", "warmup_s", "measured_s", "teardown_s", "fingerprint_s")
+    return {name: max(getattr(rank, name) for rank in ranks) for name in names}
 
 
 def _scalars(trial: Trial) -> dict[str, Any]:

@@ -51,12 +51,17 @@ class Built:
     channels_last: bool | None = None
 
 
-def build(config: TrialConfig, place: Place, ranks: Ranks) -> Built:
-    """Build a config's work on this rank's device. Weights are the same on every rank; dropout is not."""
+def build(
+    config: TrialConfig, place: Place, ranks: Ranks, *, prepare: Callable[[nn.Module], None] | None = None
+) -> Built:
+    """Build a config's work on this rank's device. Weights are the same on every rank; dropout is not.
+
+    `prepare` is done to a network before it is wrapped and compiled.
+    """
     seed_all(config.seed)
     if config.strategy == "split":
         return _build_split(config, place)
-    return _build_network(config, place, ranks)
+    return _build_network(config, place, ranks, prepare)
 
 
 def seed_all(seed: int) -> None:
@@ -86,9 +91,13 @@ def _build_split(config: TrialConfig, place: Place) -> Built:
     )
 
 
-def _build_network(config: TrialConfig, place: Place, ranks: Ranks) -> Built:
+def _build_network(
+    config: TrialConfig, place: Place, ranks: Ranks, prepare: Callable[[nn.Module], None] | None
+) -> Built:
     assert config.phase is not None
     module = _module(config, place.torch_device)
+    if prepare is not None:
+        prepare(module)
     parameters = sum(parameter.numel() for parameter in module.parameters() if parameter.requires_grad)
     batches, first, first_batch_s = _open(config, place)
     attention = functools.partial(_attention, module, copy_of_first(first), config, place.torch_device)

@@ -19,6 +19,7 @@ from raybench.engine.build import Built, build
 from raybench.engine.compiling import cache_state
 from raybench.engine.convolutions import cudnn_benchmark, switch_cudnn_benchmark
 from raybench.engine.extent import fewest_warm_up_steps, warm_up, window_steps
+from raybench.engine.fingerprint import STEPS, Fingerprints
 from raybench.engine.memory import (
     baseline,
     device_uuid,
@@ -60,6 +61,7 @@ class Session:
         assert self._ranks.grouped or place.world_size == 1, "ranks without a process group"
         # nn.Transformer's fused inference path would make phase `forward` other kernels than training's, in fp32 only.
         torch.backends.mha.set_fastpath_enabled(False)
+        self._fingerprints = Fingerprints(place, self._ranks)
         self._state = ProcessState.now()
         _throw_away(self._device, self._ranks)
         empty_device(self._device)
@@ -78,6 +80,7 @@ class Session:
         self.clean = False
         try:
             result = self._trial(config)
+            result = self._with_fingerprint(config, result)
         except BaseException as error:
             traceback.clear_frames(error.__traceback__)      # their locals hold the model
             with suppress(RuntimeError):                     # a poisoned device fails again; the first error is told
@@ -88,6 +91,21 @@ class Session:
         gc.freeze()          # with what the first trial made torch import
         self.clean = is_back(self._baseline, baseline(self._device, self._nvml))
         return dataclasses.replace(result, teardown_s=result.teardown_s + time.perf_counter() - torn_down_from)
+
+    def _with_fingerprint(self, config: TrialConfig, result: RankResult) -> RankResult:
+        """Run when everything measured is let go of, in the room it had."""
+        ended = time.perf_counter()
+        self._tear_down()
+        began = time.perf_counter()
+        self._switch(config)
+        loss = self._fingerprints.of(config)
+        return dataclasses.replace(
+            result,
+            teardown_s=result.teardown_s + began - ended,
+            fingerprint_loss=loss,
+            fingerprint_steps=None if config.phase is None else STEPS,
+            fingerprint_s=time.perf_counter() - began,
+        )
 
     def close(self) -> None:
         """End what the session started beside itself."""
@@ -100,6 +118,7 @@ class Session:
         switch_tf32(config.precision)
         switch_cudnn_benchmark(config)
         switch_attention(config.attention)
+        self._switch(config)
         self._telemetry.start()
         began = time.perf_counter()
         built = build(config, self._place, self._ranks)
@@ -144,6 +163,10 @@ class Session:
             create_s=built.create_s,
             retrieve_s=retrieve_s,
         )
+
+    def _switch(self, config: TrialConfig) -> None:
+        switch_tf32(config.precision)
+        switch_cudnn_benchmark(config)
 
     def _run_stretch(self, built: Built, timing: Timing, steps: int) -> Stretch:
         return run_stretch(built.work, steps, self._device, self._ranks, self._telemetry.energy_j, timing)

@@ -17,6 +17,7 @@ class Ledger:
     warmup_s: float
     teardown_s: float
     handoff_s: float      # the rest: messages between driver and workers, and clocks of ranks that end at odds
+    fingerprint_s: float
     overhead_s: float     # what the trial cost beyond the steps it was made for
 
 
@@ -30,13 +31,14 @@ def ledger(
     warmup_s: float,
     measured_s: float,
     teardown_s: float,
+    fingerprint_s: float = 0.0,
 ) -> Ledger:
     """Work out what is left of `wall_s`.
 
     Parts that differ between ranks are given as their maxima, which may belong to different ranks; `handoff_s` can
     then be a little below zero, and is kept so that the parts still sum to the wall time.
     """
-    parts = (placement_s, worker_start_s, prepare_s, build_s, warmup_s, measured_s, teardown_s)
+    parts = (placement_s, worker_start_s, prepare_s, build_s, warmup_s, measured_s, teardown_s, fingerprint_s)
     return Ledger(
         wall_s=wall_s,
         placement_s=placement_s,
@@ -46,5 +48,6 @@ def ledger(
         warmup_s=warmup_s,
         teardown_s=teardown_s,
         handoff_s=wall_s - sum(parts),
+        fingerprint_s=fingerprint_s,
         overhead_s=wall_s - warmup_s - measured_s,
     )

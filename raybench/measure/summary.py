@@ -57,6 +57,14 @@ class Ends:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Maths:
+    """What was computed: the mean of the ranks' losses of the fingerprint's last step; None as soon as one has none."""
+
+    fingerprint_loss: float | None
+    fingerprint_steps: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Parts:
     """Means of the parts of the slowest rank's steps; None for a part that the phase does not have."""
 
@@ -75,7 +83,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Figures(Counted, Speed, Bandwidth, Ends, DataWait, Resources, Compiling, Parts, Verdict):
+class Figures(Counted, Speed, Bandwidth, Ends, DataWait, Resources, Compiling, Parts, Maths, Verdict):
     """All that is worked out from the ranks of a trial that ended well; each field is the column of that name."""
 
 
@@ -95,7 +103,8 @@ def figures(config: TrialConfig, counts: Counts, ranks: Sequence[RankResult]) ->
     moved = bandwidth(counts, rates.steps_per_s, len(ranks))
     inside = step_parts(slowest(ranks))
     parts = (
-        work, rates, moved, ends(ranks), data_wait(ranks), used, compiling(config, ranks), inside, verdict(evidence)
+        work, rates, moved, ends(ranks), data_wait(ranks), used, compiling(config, ranks), inside, maths(ranks),
+        verdict(evidence),
     )  # fmt: skip
     return Figures(**{name: value for part in parts for name, value in asdict(part).items()})
 
@@ -160,6 +169,14 @@ def step_parts(rank: RankResult) -> Parts:
         forward_ms_mean=mean(rank.steps.forward_ms),
         backward_ms_mean=mean(rank.steps.backward_ms),
         optimizer_ms_mean=mean(rank.steps.optimizer_ms),
+    )
+
+
+def maths(ranks: Sequence[RankResult]) -> Maths:
+    """Ranks have equal shares of the samples, so the mean of their losses is the loss of all samples."""
+    return Maths(
+        fingerprint_loss=_over_all(_mean, (rank.fingerprint_loss for rank in ranks)),
+        fingerprint_steps=ranks[0].fingerprint_steps,
     )
 
 

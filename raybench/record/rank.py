@@ -92,6 +92,9 @@ class RankResult:
     environment: RankEnvironment
     create_s: float | None = None
     retrieve_s: float | None = None
+    fingerprint_loss: float | None = None  # None without a loss, and where it is no finite number
+    fingerprint_steps: int | None = None
+    fingerprint_s: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -277,3 +277,12 @@ class Trial:
     hfu: float | None = column(
         "the same FLOP/s over the dense peak: the MFU that the hardware sees", null="when the peak is unknown"
     )
+    # maths fingerprint
+    fingerprint_loss: float | None = column(
+        "loss of the last step of a run of its own: same seed, dropout 0, batch norm fixed", over_ranks="mean",
+        null="unless ok and the workload has a loss that is finite",
+    )
+    fingerprint_steps: int | None = column("steps of that run", null="unless ok and the workload has a phase")
+    fingerprint_s: float | None = column(
+        "that run, apart from all that is measured", unit="s", over_ranks="max", null=_OK
+    )

@@ -92,6 +92,7 @@ _LEDGER: Final[Sequence[Line]] = (
     ("measured", "measured_s", _with_unit("s", three)),
     ("teardown", "teardown_s", _with_unit("s", three)),
     ("of it the result's copy", "retrieve_s", _with_unit("s", three)),
+    ("maths fingerprint", "fingerprint_s", _with_unit("s", three)),
     ("hand-off", "handoff_s", _with_unit("s", three)),
     ("all of it", "wall_s", _with_unit("s", three)),
     ("overhead (all but warm-up and measured)", "overhead_s", _with_unit("s", three)),

@@ -21,7 +21,7 @@ from raybench.engine.strategy import Wrapped, wrap
 from raybench.record.rank import RankResult
 from raybench.spec.config import Extent, Optimizer, TrialConfig
 from tests.engine.small import encdec, place
-from tests.engine.two_ranks import Ranks, on_two_ranks
+from tests.engine.two_ranks import Ranks, on_two_ranks, without_fingerprints
 
 STRATEGIES = ("ddp", "fsdp", "zero1")
 NO_DROPOUT = encdec().model.model_copy(update={"dropout": 0.0})
@@ -50,6 +50,7 @@ def rank_main(session: Session, rank: int) -> dict[str, Any]:
     found: dict[str, Any] = {name: session.run(config) for name, config in trials(2).items()}
     found["straggling"] = _straggling(session, rank)
     _count_reductions()
+    without_fingerprints(session)
     for strategy in STRATEGIES:
         held = _tensors()
         for name, accumulated in (("once", {}), ("accumulated", {"micro_batch": 1, "grad_accum": 4})):
@@ -119,10 +120,13 @@ def mean_losses(ranks: Ranks, name: str) -> list[float]:
 
 @pytest.mark.parametrize("name", trials(2))
 def test_two_ranks_train_as_one(ranks: Ranks, name: str) -> None:
-    """Under every strategy, in every precision, clipped or not: the losses of one process alone."""
+    """Under every strategy, in every precision, clipped or not: losses and fingerprint of one process alone."""
     config = trials(1)[name]
     alone = Session(place()).run(config)
     assert mean_losses(ranks, name) == pytest.approx(alone.steps.loss, rel=TOLERANCE[config.precision])
+    fingerprint = sum(found[name].fingerprint_loss for found in ranks) / 2
+    assert fingerprint == pytest.approx(alone.fingerprint_loss, rel=TOLERANCE[config.precision])
+    assert alone.fingerprint_loss == pytest.approx(alone.steps.loss[2], rel=1e-6), "no dropout: three steps of the same"
 
 
 def test_strategies_are_the_same_maths(ranks: Ranks) -> None:

@@ -25,6 +25,11 @@ def on_two_ranks(folder: Path, main: Callable[[Session, int], Mapping[str, Any]]
     return [pickle.loads((folder / f"{rank}.pickle").read_bytes()) for rank in (0, 1)]  # noqa: S301  (we wrote them)
 
 
+def without_fingerprints(session: Session) -> None:
+    """Where a test counts what a trial does."""
+    session._fingerprints.of = lambda config: None  # type: ignore[method-assign]
+
+
 def _rank_main(rank: int, folder: str, main: Callable[[Session, int], Mapping[str, Any]]) -> None:
     torch.set_num_threads(1)
     dist.init_process_group("gloo", init_method=f"file://{folder}/rendezvous", rank=rank, world_size=2)

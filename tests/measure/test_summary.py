@@ -31,6 +31,8 @@ def test_whole_answer_on_two_gpus() -> None:
             telemetry={"utilization_mean": 0.5, "power_mean_w": 300.0, "energy_j": 600.0},
             memory={"allocated_bytes": 10, "reserved_bytes": 40, "host_bytes": 7},
             first_batch_s=0.5,
+            fingerprint_loss=6.0,
+            fingerprint_steps=3,
         ),
         make_rank(
             1,
@@ -38,6 +40,8 @@ def test_whole_answer_on_two_gpus() -> None:
             environment=gpu("b"),
             telemetry={"utilization_mean": 0.9, "power_mean_w": 500.0, "energy_j": 1000.0},
             memory={"allocated_bytes": 20, "reserved_bytes": 30, "host_bytes": 5},
+            fingerprint_loss=7.0,
+            fingerprint_steps=3,
         ),
     ]
     assert figures(make_config(), COUNTS, ranks) == Figures(
@@ -55,6 +59,8 @@ def test_whole_answer_on_two_gpus() -> None:
         forward_ms_mean=20.0,
         backward_ms_mean=40.0,
         optimizer_ms_mean=10.0,
+        fingerprint_loss=6.5,           # the mean of 6 and 7
+        fingerprint_steps=3,
         measured_s=2.0,
         samples_per_s=80.0,  # 160 / 2
         tokens_per_s=240.0,
