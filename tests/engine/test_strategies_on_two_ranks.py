@@ -19,9 +19,9 @@ from raybench.engine.place import Place
 from raybench.engine.session import Session
 from raybench.engine.strategy import Wrapped, wrap
 from raybench.record.rank import RankResult
-from raybench.spec.config import Extent, Optimizer, TrialConfig
+from raybench.spec.config import Extent, Optimizer, Source, TrialConfig
 from tests.engine.small import encdec, place
-from tests.engine.two_ranks import Ranks, on_two_ranks, without_fingerprints
+from tests.engine.two_ranks import Ranks, on_ranks, without_fingerprints
 
 STRATEGIES = ("ddp", "fsdp", "zero1")
 NO_DROPOUT = encdec().model.model_copy(update={"dropout": 0.0})
@@ -30,8 +30,11 @@ REDUCTIONS: list[int] = []
 
 
 def trial(strategy: str, workers: int = 2, **changes: Any) -> TrialConfig:
-    """4 samples a step, whatever the number of workers."""
-    values = {"model": NO_DROPOUT, "num_workers": workers, "micro_batch": 4 // workers, "strategy": strategy}
+    """4 samples a step, whatever the number of workers; a fingerprint's three steps are of the same 12."""
+    values: dict[str, Any] = {
+        "source": Source(num_samples=12), "model": NO_DROPOUT, "num_workers": workers, "micro_batch": 4 // workers,
+        "strategy": strategy,
+    }  # fmt: skip
     return encdec(**{**values, **changes})
 
 
@@ -110,7 +113,7 @@ def _tensors() -> int:
 @pytest.fixture(scope="module")
 def ranks(tmp_path_factory: pytest.TempPathFactory) -> Ranks:
     """What each rank saw."""
-    return on_two_ranks(tmp_path_factory.mktemp("ranks"), rank_main)
+    return on_ranks(tmp_path_factory.mktemp("ranks"), rank_main)
 
 
 def mean_losses(ranks: Ranks, name: str) -> list[float]:

@@ -1,4 +1,4 @@
-"""Two ranks in two plain processes over gloo, which serve many trials each: starting them is what takes the time."""
+"""Ranks in plain processes over gloo, which serve many trials each: starting them is what takes the time."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ Ranks = list[dict[str, Any]]
 """What each rank found, by trial."""
 
 
-def on_two_ranks(folder: Path, main: Callable[[Session, int], Mapping[str, Any]]) -> Ranks:
-    """What `main(session, rank)` returned on each of two ranks. It must be a module's own function."""
-    torch.multiprocessing.spawn(_rank_main, (str(folder), main), nprocs=2)
-    return [pickle.loads((folder / f"{rank}.pickle").read_bytes()) for rank in (0, 1)]  # noqa: S301  (we wrote them)
+def on_ranks(folder: Path, main: Callable[[Session, int], Mapping[str, Any]], world_size: int = 2) -> Ranks:
+    """What `main(session, rank)` returned on each rank. It must be a module's own function."""
+    torch.multiprocessing.spawn(_rank_main, (world_size, str(folder), main), nprocs=world_size)
+    files = [folder / f"{rank}.pickle" for rank in range(world_size)]
+    return [pickle.loads(file.read_bytes()) for file in files]  # noqa: S301  (we wrote them)
 
 
 def without_fingerprints(session: Session) -> None:
@@ -30,10 +31,11 @@ def without_fingerprints(session: Session) -> None:
     session._fingerprints.of = lambda config: None  # type: ignore[method-assign]
 
 
-def _rank_main(rank: int, folder: str, main: Callable[[Session, int], Mapping[str, Any]]) -> None:
+def _rank_main(rank: int, world_size: int, folder: str, main: Callable[[Session, int], Mapping[str, Any]]) -> None:
     torch.set_num_threads(1)
-    dist.init_process_group("gloo", init_method=f"file://{folder}/rendezvous", rank=rank, world_size=2)
-    session = Session(place(rank, 2))
+    rendezvous = f"file://{folder}/rendezvous"
+    dist.init_process_group("gloo", init_method=rendezvous, rank=rank, world_size=world_size)
+    session = Session(place(rank, world_size))
     try:
         found = main(session, rank)
     except BaseException:
