@@ -8,6 +8,7 @@ from raybench.errors import SweepError
 from raybench.spec.config import TrialConfig
 from raybench.spec.expand import expand
 from raybench.spec.families.decoder import DECODER
+from raybench.spec.plan import plan
 from raybench.spec.reader import sweep_from_bytes
 from raybench.spec.samples import TokenSample
 
@@ -82,3 +83,26 @@ def test_what_makes_no_sense(base: str, mistake: str) -> None:
     with pytest.raises(SweepError) as caught:
         configs(base)
     assert str(caught.value).partition(" ")[2] == mistake
+
+
+def test_the_seed_of_fixed_work() -> None:
+    """GS-01: 3561 steps of 16 x 512 = 29 171 712 tokens on 1, 2 and 4 GPUs, accumulation 4, 2 and 1; one epoch."""
+    trials = plan("seed_gpt2_fixed_work").trials
+    found = {(each.config.num_workers, each.config.grad_accum, each.config.measure.steps) for each in trials}
+    assert found == {(1, 4, 3561), (2, 2, 3561), (4, 1, 3561)}
+    config = trials[0].config
+    assert (config.model_name, config.vocab_size, config.global_batch) == ("gpt2-seed", 50_257, 16)
+    assert config.source is not None
+    assert config.source.num_samples == 3561 * 16
+
+
+def test_the_seed_of_forward_and_backward() -> None:
+    """FB's documented commands: five sizes, small forward only, without warm-up, and over its four context lengths."""
+    configs = [trial.config for trial in plan("seed_forward_backward").trials]
+    assert [config.model_name for config in configs[:5]] == ["small", "medium", "large", "xl", "2.7b"]
+    assert {(config.vocab_size, config.micro_batch, config.measure.steps) for config in configs} == {(10_000, 4, 10)}
+    small = [(config.phase, config.seq_len, config.warmup.steps) for config in configs if config.model_name == "small"]
+    assert small == [
+        ("forward_backward", 512, 5), ("forward", 512, 5), ("forward_backward", 512, 0),
+        ("forward_backward", 128, 5), ("forward_backward", 256, 5), ("forward_backward", 1024, 5),
+    ]  # fmt: skip
