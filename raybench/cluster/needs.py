@@ -9,7 +9,7 @@ from typing import Final
 from raybench.errors import UsageError
 
 _INSTALLED_AS: Final = {"ray": "ray[train,tune,data]", "torch": "torch", "psutil": "psutil", "pynvml": "nvidia-ml-py"}
-DRIVER: Final = ("ray", "psutil", "pynvml")
+DRIVER: Final = ("ray", "psutil")      # NVML may be absent where there is no GPU
 """Modules without which no run can be driven from here, wherever its workers are."""
 
 

@@ -38,6 +38,6 @@ def _overheads(isolation: str, trials: int) -> list[float]:
     with tempfile.TemporaryDirectory() as folder:
         sweep = Path(folder) / "sweep.yaml"
         sweep.write_text(SWEEP.format(isolation=isolation, seeds=", ".join(map(str, range(trials)))))
-        rows = run(sweep, out=Path(folder) / "out", local=True)
+        rows = run(sweep, out=Path(folder) / "out", local=True, progress=False)
     assert list(rows["outcome"]) == ["ok"] * trials, rows[["outcome", "error_text"]]
     return [float(value) for value in rows["overhead_s"]]
