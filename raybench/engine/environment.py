@@ -14,8 +14,6 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from raybench.engine.nvml import Gpu, Nvml
 from raybench.record.node import Node
 from raybench.spec.config import canonical_json
@@ -48,6 +46,8 @@ def node_facts(*, sweep_run_id: str, address: str, nvml: Nvml | None = None) -> 
 
 def interface_of(address: str) -> str | None:
     """The network interface that carries an address of this node; None where none does."""
+    import psutil  # here, because `plan` counts this machine's GPUs where nothing but readers' packages are
+
     for name, entries in psutil.net_if_addrs().items():
         if any(entry.address == address for entry in entries):
             return name
