@@ -74,7 +74,8 @@ def test_a_script_prints_what_a_log_does(told: dict[str, Any]) -> None:
     first, sweep, *trials, count, last = told["lines"]
     assert first.startswith("raybench ")
     assert "3 trials · 3 to run" in sweep
-    assert [line[:5] for line in trials] == ["[1/3]", "[2/3]"]
+    ended = [line[:5] for line in trials if line.startswith("[")]      # a slow machine's run says that it is alive, too
+    assert ended == ["[1/3]", "[2/3]"]
     assert count == "2 ok, 1 interrupted"
     assert last.startswith("interrupted; to go on:  raybench run ")
 
