@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,11 +14,11 @@ import pytest
 
 from raybench.results.load import load
 from tests.cluster.hosts import ROOT, Lan, Machine, lan, missing
-from tests.end_to_end.harness import wait_until
 
 NAMES = ("alpha", "beta", "gamma")
 ONPREM = ROOT / "sweeps" / "cluster" / "onprem.yaml"
 UP_LIMIT_S = 300.0
+ASK_EVERY_S = 2.0
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,17 @@ class Cluster:
         """How many nodes Ray lists."""
         listed = self.head.run("ray list nodes --filter state=ALIVE --format json 2>/dev/null", check=False)
         return listed.stdout.count('"node_id"')
+
+
+def wait_until(condition: Callable[[], bool], limit_s: float) -> None:
+    """Wait for a condition; the limit only says when a test has failed.
+
+    Asked rarely: a command of Ray's takes a second of the two cores on which everything here happens.
+    """
+    until_s = time.monotonic() + limit_s
+    while not condition():
+        assert time.monotonic() < until_s, f"not true after {limit_s} s"
+        time.sleep(ASK_EVERY_S)
 
 
 @pytest.fixture(scope="session")

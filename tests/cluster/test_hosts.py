@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.conftest import Cluster
+from tests.cluster.conftest import Cluster, wait_until
 from tests.cluster.hosts import ROOT, Machine
-from tests.end_to_end.harness import wait_until
 
 SMALL = """\
   workload: encdec
@@ -114,7 +113,7 @@ def jobs(cluster: Cluster) -> Iterator[Cluster]:
     (cluster.laptop.home / "project" / "long.yaml").write_text(LONG)
     ready = "python -c 'import socket; socket.create_connection((\"127.0.0.1\", 8265), 2)'"
     with cluster.laptop.running("ray dashboard onprem.yaml"):
-        wait_until(lambda: cluster.laptop.run(ready, check=False).returncode == 0, 60.0)
+        wait_until(lambda: cluster.laptop.run(ready, check=False).returncode == 0, 120.0)
         yield cluster
 
 
@@ -152,7 +151,7 @@ def test_ray_job_stop_loses_nothing(jobs: Cluster) -> None:
         wait_until(lambda wanted=number - 1: ended(jobs, "ok") >= wanted and starts(jobs) > ended(jobs), 300.0)
         before = ended(jobs, "ok")
         jobs.laptop.run(f"{JOBS} stop long-{number}")
-        wait_until(lambda name=f"long-{number}": status(jobs, name) == "STOPPED", 60.0)
+        wait_until(lambda name=f"long-{number}": status(jobs, name) == "STOPPED", 120.0)
         assert ended(jobs) == starts(jobs), "every attempt that began is a row"
         assert ended(jobs, "ok") >= before
     assert ended(jobs, "interrupted") >= 1
@@ -274,4 +273,4 @@ def test_ray_down_leaves_nothing_running(cluster: Cluster) -> None:
     cluster.laptop.run("ray down -y onprem.yaml", limit_s=300.0)
     for host in cluster.lan.hosts:
         if host.is_on:
-            wait_until(lambda on=host: "raylet" not in on.run("ps -e -o comm").stdout, 60.0)  # type: ignore[misc]
+            wait_until(lambda on=host: "raylet" not in on.run("ps -e -o comm").stdout, 60.0)
