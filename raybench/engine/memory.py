@@ -49,13 +49,21 @@ def is_back(before: Baseline | None, now: Baseline | None) -> bool:
 
 
 def empty_device(device: torch.device) -> None:
-    """Free all device memory that no tensor uses, workspaces of cuBLAS included."""
+    """Free all device memory, and all pinned host memory, that no tensor uses, workspaces of cuBLAS included."""
     gc.collect()
     if device.type == "cuda":
         torch.cuda.synchronize(device)
         torch._C._cuda_clearCublasWorkspaces()
         torch.cuda.empty_cache()
+        _empty_pinned_cache()
         torch.cuda.reset_peak_memory_stats(device)
+
+
+def _empty_pinned_cache() -> None:
+    """torch keeps pinned memory for the next who asks; the function that lets it go has had two names."""
+    empty = getattr(torch._C, "_host_emptyCache", None) or getattr(torch._C, "_accelerator_emptyHostCache", None)
+    if empty is not None:
+        empty()
 
 
 def device_uuid(device: torch.device) -> str | None:

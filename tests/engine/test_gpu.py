@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import torch
 
 from raybench.engine.session import Session
+from raybench.sources.prepare import prepare
+from raybench.sources.registry import open_source
 from raybench.spec.config import Extent, Source, TrialConfig
 from raybench.spec.families.elementwise import ELEMENTWISE
 from raybench.spec.families.matmul import MATMUL
 from raybench.spec.families.mlp import MLP
 from raybench.workloads.registry import workload
-from tests.engine.small import OneWeight, encdec, fake, matmul, place
+from tests.engine.small import OneWeight, encdec, fake, matmul, place, resnet
 from tests.workloads.split import split
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")]
@@ -118,3 +122,33 @@ def test_telemetry_of_this_gpu(session: Session) -> None:
     assert telemetry.utilization_mean is None or 0 < telemetry.utilization_mean <= 1
     assert telemetry.power_mean_w is None or 10 < telemetry.power_mean_w < 2000
     assert telemetry.energy_j is None or 10 < telemetry.energy_j < 4000
+
+
+@pytest.mark.parametrize("name", ["memory", "generate", "shards", "tokens"])
+@pytest.mark.parametrize("prefetch", [0, 2])
+def test_every_source_gives_the_same_batches_on_the_device(tmp_path: Path, name: str, prefetch: int) -> None:
+    """40 micro-batches through pinned memory, narrow tokens widened on the device, are those that lie there."""
+    cuda = torch.device("cuda:0")
+    source = Source(name=name, num_samples=11, num_shards=3, data_dir=str(tmp_path), prefetch=prefetch)
+    config = encdec(source=source)
+    prepare(config)
+    ours, device = open_source(config, 0, 1, cuda), open_source(encdec(source=Source(num_samples=11)), 0, 1, cuda)
+    for _ in range(40):
+        got, wanted = next(ours), next(device)
+        assert isinstance(got, torch.Tensor)
+        assert isinstance(wanted, torch.Tensor)
+        assert got.device == wanted.device
+        assert torch.equal(got, wanted)
+    ours.close()
+    device.close()
+
+
+@pytest.mark.parametrize("name", ["device", "memory", "generate", "shards"])
+def test_images_on_the_device(session: Session, tmp_path: Path, name: str) -> None:
+    """A residual network trains on bytes from every source; what cuDNN and its layout did is told; memory comes back."""
+    source = Source(name=name, num_samples=10, num_shards=3, data_dir=str(tmp_path))
+    config = resnet(source=source, precision="bf16")
+    prepare(config)
+    ran = session.run(config).environment
+    assert (ran.effective_channels_last, ran.effective_cudnn_benchmark) == (True, True)
+    assert session.clean
