@@ -145,7 +145,7 @@ def test_every_source_gives_the_same_batches_on_the_device(tmp_path: Path, name:
 
 @pytest.mark.parametrize("name", ["device", "memory", "generate", "shards"])
 def test_images_on_the_device(session: Session, tmp_path: Path, name: str) -> None:
-    """A residual network trains on bytes from every source; what cuDNN and its layout did is told; memory comes back."""
+    """A residual network trains on bytes from every source; memory comes back."""
     source = Source(name=name, num_samples=10, num_shards=3, data_dir=str(tmp_path))
     config = resnet(source=source, precision="bf16")
     prepare(config)
