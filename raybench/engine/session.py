@@ -115,9 +115,6 @@ class Session:
         self._refuse_unsupported(config)
         wait_until_alone(self._nvml, device_uuid(self._device), os.getpid())
         restart_host_peak()
-        switch_tf32(config.precision)
-        switch_cudnn_benchmark(config)
-        switch_attention(config.attention)
         self._switch(config)
         self._telemetry.start()
         began = time.perf_counter()
@@ -167,6 +164,7 @@ class Session:
     def _switch(self, config: TrialConfig) -> None:
         switch_tf32(config.precision)
         switch_cudnn_benchmark(config)
+        switch_attention(config.attention)
 
     def _run_stretch(self, built: Built, timing: Timing, steps: int) -> Stretch:
         return run_stretch(built.work, steps, self._device, self._ranks, self._telemetry.energy_j, timing)
