@@ -39,7 +39,7 @@ COMBINATIONS: Mapping[Strategy, Applies] = MappingProxyType({
         options=frozenset({"bucket_mb"}),
     ),
     "fsdp": Applies(
-        meaning="parameters, gradients and optimizer state in shards, gathered block by block",
+        meaning="parameters, gradients and optimizer state in shards, gathered block by block; resnet with `channels_last: false`",
         compile=("off", "default"),
         why="a CUDA graph cannot hold parameters that are gathered and let go",
     ),
@@ -96,5 +96,7 @@ def refusals(fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield name, f"{told} has no {name}"
     if fields["activation_checkpointing"] == "full" and phase == "forward":
         yield "activation_checkpointing", "phase forward has no backward pass to compute anything again for"
+    if strategy == "fsdp" and fields["channels_last"] is True:
+        yield "channels_last", f"{told} shards contiguous parameters only; give channels_last: false"
     if fields["grad_clip"] not in (None, BAD) and phase not in ("train", BAD):
         yield "grad_clip", f"only phase train clips gradients, not {phase}"
