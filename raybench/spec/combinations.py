@@ -39,7 +39,7 @@ COMBINATIONS: Mapping[Strategy, Applies] = MappingProxyType({
         options=frozenset({"bucket_mb"}),
     ),
     "fsdp": Applies(
-        meaning="parameters, gradients and optimizer state in shards, gathered block by block; resnet with `channels_last: false`",
+        meaning="everything in shards, gathered block by block; resnet with `channels_last: false`",
         compile=("off", "default"),
         why="a CUDA graph cannot hold parameters that are gathered and let go",
     ),
