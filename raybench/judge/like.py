@@ -12,6 +12,9 @@ from raybench.judge.sides import SIDE
 from raybench.judge.told import told_differences
 
 MORE_THAN_LINEAR = 1.05
+FINGERPRINT_DIFFERS = 0.02
+FINGERPRINT_TOLERANCE = {"fp32": 1e-3}
+"""Share of the loss by which rounding and the order of sums may change it."""
 _PER_STEP = ("measured_samples", "measured_tokens", "model_flops")
 _SEEN = ("cpu_threads", "num_nodes", "isolation", "warmup_steps")
 
@@ -81,6 +84,18 @@ def cautions(base: Mapping[str, Any], side: Mapping[str, Any], efficiency: float
     if efficiency is not None and efficiency > MORE_THAN_LINEAR:
         told.append("more than linear: something else than the number of GPUs held the baseline back")
     return told
+
+
+def other_maths(curve: Curve, base: float, side: float) -> list[str]:
+    """Whether the fingerprints of equal work tell of another computation; nothing where one is not known.
+
+    Weak scaling has other batches, and batch norm is of each rank's own images: their fingerprints are not compared.
+    """
+    if curve.kind != STRONG or curve.config.get("workload") == "resnet" or pd.isna(base) or pd.isna(side):
+        return []
+    tolerance = FINGERPRINT_TOLERANCE.get(str(curve.config.get("precision")), FINGERPRINT_DIFFERS)
+    differs = abs(side - base) > tolerance * abs(base)
+    return [f"other maths: fingerprint_loss ({base:.5g} / {side:.5g})"] if differs else []
 
 
 def _equal(base: Any, side: Any, grows: float) -> bool:

@@ -17,12 +17,14 @@ from raybench.judge.baseline import Baseline, baselines
 from raybench.judge.cost import COSTS, Prices, warn_of, with_costs
 from raybench.judge.curves import STRONG, Curve, curves_of, family_of
 from raybench.judge.given import given_rows
-from raybench.judge.like import cautions, errors, total_is_equal, work_of
+from raybench.judge.like import cautions, errors, other_maths, total_is_equal, work_of
 from raybench.judge.sides import SIDE, sides_of, used_rows
 from raybench.measure.efficiency import band, efficiency, speedup
 from raybench.measure.statistics import ratio_interval
 from raybench.results.configs import value_at
 
+_NOT_THE_JOB: Final = ("placement_s", "worker_start_s", "fingerprint_s")
+"""Parts of `wall_s` that only some trials of a warm group have, and a check of our own."""
 _SHAPE: Final = ("workload", "model", "precision")
 BASELINE, OK, INVALID, NO_BASELINE, NOT_MEASURED = (
     "baseline", "ok", "invalid comparison", "no baseline", "not measured",
@@ -55,6 +57,7 @@ READ: Final = (
     "measured_samples", "measured_tokens", "model_flops_per_step", "measured_s", "samples_per_s", "tokens_per_s",
     "mfu", "step_ms_mean", "step_ms_std", "peak_memory_allocated_bytes", "peak_memory_reserved_bytes",
     "peak_host_memory_bytes", "energy_j", "wall_s", "placement_s", "worker_start_s",
+    "fingerprint_s", "fingerprint_loss",
 )  # fmt: skip
 """The columns of `trials` that scaling looks at, for `load`."""
 
@@ -93,10 +96,11 @@ def scaling(
     where the global batch (or the whole product) is the same at every number, weak where each GPU's batch is.
     `speedup` is throughput over that of `baseline_workers` GPUs, the smallest number of the curve or `baseline`;
     `efficiency` is its share of what as many GPUs would bring at best; both have a 95 % interval where both sides have
-    repeats. `wall_speedup` is the same by whole durations (`wall_s` less the start of worker processes), where the
-    whole work was equal. `band` classes the efficiency. `status` is `ok`, `baseline`, `not measured` (failed or
-    invalid), `no baseline`, or `invalid comparison`, which has its reasons in `comparison_errors` and no number; what
-    only may matter is in `comparison_warnings`. With `prices` there are costs, as `compare` has them.
+    repeats. `wall_speedup` is the same by whole durations (`wall_s` less the start of worker processes and the
+    fingerprint), where the whole work was equal. `band` classes the efficiency. `status` is `ok`, `baseline`,
+    `not measured` (failed or invalid), `no baseline`, or `invalid comparison`, which has its reasons in
+    `comparison_errors` and no number; what only may matter is in `comparison_warnings`. With `prices` there are costs,
+    as `compare` has them.
 
     With `averages`, instead: one row for each kind of curve and number of GPUs over its shapes, with the geometric
     and arithmetic mean of their speed-ups and that of all their work. Raises UsageError for an unknown baseline.
@@ -136,7 +140,7 @@ def _on_curves(frame: pd.DataFrame, configs: ParsedConfigs) -> tuple[pd.DataFram
     """The rows, each on its curve, with the seconds that its window was to last and those of its run."""
     rows, curves = curves_of(frame, configs)
     rows["measured_s_asked"] = configs.spread([value_at(config, "measure.seconds") for config in configs.configs])
-    rows["run_s"] = rows["wall_s"] - rows["placement_s"].fillna(0.0) - rows["worker_start_s"].fillna(0.0)
+    rows["run_s"] = rows["wall_s"] - sum(rows[name].fillna(0.0) for name in _NOT_THE_JOB)
     return rows, curves
 
 
@@ -144,6 +148,7 @@ def _sides(best: pd.DataFrame, used: pd.DataFrame, include_invalid: bool) -> pd.
     """One row for each curve and number of GPUs, with its figures over the repeats."""
     sides = sides_of(best, include_invalid=include_invalid)
     sides["wall_s"] = used.groupby(SIDE, sort=False)["run_s"].mean().astype("float64").reindex(sides.index)
+    sides["fingerprint"] = used.astype({"fingerprint_loss": "float64"}).groupby(SIDE)["fingerprint_loss"].mean()
     shaped: pd.DataFrame = sides.join(best.groupby(SIDE, sort=False)[list(_SHAPE)].first())
     return shaped
 
@@ -228,7 +233,10 @@ def _against(seen: _Seen, curve: Curve, base_count: int, count: int) -> dict[str
     found = band(share)
     return {
         "status": OK,
-        "comparison_warnings": "; ".join(cautions(seen.work[base_key], seen.work[key], share)),
+        "comparison_warnings": "; ".join([
+            *other_maths(curve, base["fingerprint"], side["fingerprint"]),
+            *cautions(seen.work[base_key], seen.work[key], share),
+        ]),
         "speedup": faster, "speedup_low": low, "speedup_high": high,
         "efficiency": share, "efficiency_low": low / times, "efficiency_high": high / times,
         **_by_wall(seen, curve, base_key, key),

@@ -285,8 +285,9 @@ def test_a_window_of_time_has_no_whole_work_to_compare() -> None:
 
 
 def test_starting_workers_is_no_part_of_the_wall_time() -> None:
-    """A group is started for its first trial only: 100 s less 20 + 10 of them are 70, twice as fast as 140."""
-    rows = [on(1, wall_s=140.0), on(2, wall_s=100.0, placement_s=20.0, worker_start_s=10.0)]
+    """A group is started for its first trial only: 105 s less 20 + 10 + 5 of them are 70, twice as fast as 140."""
+    started = {"placement_s": 20.0, "worker_start_s": 10.0, "fingerprint_s": 5.0}
+    rows = [on(1, wall_s=140.0, fingerprint_s=0.0), on(2, wall_s=105.0, **started)]
     assert column(scaling(frame_of(*rows)), "wall_speedup") == [None, 2.0]
 
 
@@ -318,6 +319,26 @@ def test_what_may_matter_is_told_apart() -> None:
         "more than linear: something else than the number of GPUs held the baseline back"
     )
     assert column(scaling(frame_of(*rows)), "status") == ["baseline", "ok"]
+
+
+@pytest.mark.parametrize(("changes", "loss", "told"), [
+    ({}, 8.0, "other maths: fingerprint_loss (9 / 8)"),
+    ({}, 9.0005, ""),
+    ({}, None, ""),
+    ({"precision": "bf16"}, 9.1, ""),
+    ({"precision": "bf16"}, 8.8, "other maths: fingerprint_loss (9 / 8.8)"),
+    ({"workload": "resnet"}, 8.0, ""),
+])  # fmt: skip
+def test_a_speedup_that_changed_the_maths_is_seen(changes: dict[str, Any], loss: float | None, told: str) -> None:
+    """Equal batches give equal losses, up to rounding; batch norm is of each rank's own images."""
+    rows = [on(1, changes=changes, fingerprint_loss=9.0), on(2, changes=changes, fingerprint_loss=loss)]
+    assert column(scaling(frame_of(*rows)), "comparison_warnings")[1] == told
+
+
+def test_weak_scaling_has_other_fingerprints() -> None:
+    """Twice the batch is another loss."""
+    rows = [make_trial(make_config(num_workers=n), fingerprint_loss=9.0 + n) for n in (1, 2)]
+    assert column(scaling(frame_of(*rows)), "comparison_warnings") == ["", ""]
 
 
 def test_quick_rows_give_way() -> None:
