@@ -47,7 +47,7 @@ def told(module_host: Host) -> dict[str, Any]:
     process = module_host.start_python(script, sweep, module_host.out)
     wait_until(lambda: len(module_host.starts()) == 4 or process.poll() is not None, LIMIT_S)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=300)
     assert process.returncode == 0, out + err + module_host.ray_log()
     *lines, last = out.splitlines()
     return {"lines": lines, **json.loads(last)}

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.ray
 
 SWEEP = """\
 name: faults
-base: {workload: faulty, model: fine, num_workers: 2, warmup: 1, measure: 10, timeout: 6}
+base: {workload: faulty, model: fine, num_workers: 2, warmup: 1, measure: 10, timeout: 15}
 axes:
   model: [fine, absent, stopped, killed, raises]
 include:
