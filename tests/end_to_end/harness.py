@@ -142,7 +142,7 @@ def started_ray(host: Host, cpus: int = 2) -> Iterator[str]:
     )
     announced = host.ray_folder / "ray" / "ray_current_cluster"
     try:
-        wait_until(lambda: child.poll() is not None or _listens(_read(announced).decode()), 60.0)
+        wait_until(lambda: child.poll() is not None or _listens(_read(announced).decode()), 300.0)
         assert child.poll() is None, (host.folder / "ray-start.log").read_text()
         yield announced.read_text()
     finally:

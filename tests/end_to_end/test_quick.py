@@ -13,7 +13,9 @@ from tests.end_to_end.finished import Finished
 pytestmark = pytest.mark.ray
 
 WARMUP, MEASURED = 5, 20
-LEDGER = ["placement_s", "worker_start_s", "prepare_s", "build_s", "warmup_s", "measured_s", "teardown_s", "handoff_s"]
+# Every part of an attempt's wall time, the window among them, as `measure.ledger` names them.
+LEDGER = ["placement_s", "worker_start_s", "prepare_s", "build_s", "warmup_s", "measured_s", "teardown_s", "handoff_s",
+          "fingerprint_s"]  # fmt: skip
 TRIAL_LINE = re.compile(r"\[ ?\d+/16\] ")
 
 
