@@ -31,6 +31,7 @@ lint: $(STAMP)      ## ruff and mypy
 	$(BIN)/mypy
 
 soak: $(STAMP)      ## the full counts: kills, signals, long sweeps (up to an hour)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[deepspeed]"
 	$(BIN)/python -m pytest -m soak -s
 
 bench: $(STAMP)     ## what raybench itself costs, as ratios measured side by side

@@ -16,6 +16,7 @@ from raybench.cluster.code_version import refuse_other_code
 from raybench.cluster.group_spec import GroupSpec
 from raybench.cluster.mailbox import Mailbox
 from raybench.cluster.messages import Answers, Hello, Order
+from raybench.cluster.trainer import trainer
 
 PROCESS_GROUP_TIMEOUT_S = 600
 """Once per group; the trial's own deadline is the watchdog's."""
@@ -24,8 +25,6 @@ KILL_LIMIT_S = 15.0
 """For a node to end processes of ours; one that does not answer is gone with them."""
 START_LIMIT_SETTING = "RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S"
 STALL_NOTICE_S = 30.0
-NODE_ID_LABEL = "ray.io/node-id"
-"""Ray gives it to every node: a worker that selects it sits exactly there."""
 
 
 class GroupDied(Exception):
@@ -146,37 +145,24 @@ def _remote_mailbox() -> Any:
 
 
 def _trainer(spec: GroupSpec, mailbox: Any, storage: str, sweep_run_id: str) -> Any:
-    from ray.train import FailureConfig, RunConfig, ScalingConfig
-    from ray.train.torch import TorchTrainer
-
-    from raybench.cluster.interface import ChoosingTorchConfig
     from raybench.cluster.worker import serve
 
     os.environ[START_LIMIT_SETTING] = str(start_limit_s(spec.workers))
-    resources = {"CPU": spec.seat.cpus, **({"GPU": 1.0} if spec.seat.gpus else {})}
-    name = hashlib.sha256(f"{sweep_run_id}/{time.monotonic_ns()}".encode()).hexdigest()[:16]
-    return TorchTrainer(
+    arguments = {
+        "mailbox": mailbox,
+        "sweep_run_id": sweep_run_id,
+        "threads": spec.seat.threads,
+        "start_limit_s": 2 * start_limit_s(spec.workers),
+    }
+    return trainer(
+        spec,
         serve,
-        train_loop_config={
-            "mailbox": mailbox,
-            "sweep_run_id": sweep_run_id,
-            "threads": spec.seat.threads,
-            "start_limit_s": 2 * start_limit_s(spec.workers),
-        },
-        torch_config=ChoosingTorchConfig(backend=spec.backend, timeout_s=PROCESS_GROUP_TIMEOUT_S),
-        scaling_config=ScalingConfig(
-            num_workers=spec.workers,
-            use_gpu=bool(spec.seat.gpus),
-            resources_per_worker=resources,
-            label_selector=[{NODE_ID_LABEL: node_id} for node_id in spec.node_ids],
-        ),
-        run_config=RunConfig(
-            # A folder of the driver's node. Workers would look for it only to store a checkpoint, and there are none.
-            storage_path=storage,
-            name=name,      # a hash: Train takes `../..` in a name for a path
-            failure_config=FailureConfig(max_failures=0, controller_failure_limit=2),
-            worker_runtime_env={"env_vars": dict(spec.env)},
-        ),
+        arguments,
+        storage=storage,
+        # A hash: Train takes `../..` in a name for a path.
+        name=hashlib.sha256(f"{sweep_run_id}/{time.monotonic_ns()}".encode()).hexdigest()[:16],
+        process_group_timeout_s=PROCESS_GROUP_TIMEOUT_S,
+        controller_retries=2,
     )
 
 

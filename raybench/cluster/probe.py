@@ -6,8 +6,9 @@ import threading
 from dataclasses import dataclass
 from typing import Any
 
-from raybench.cluster.group import NODE_ID_LABEL, start_limit_s
+from raybench.cluster.group import start_limit_s
 from raybench.cluster.group_spec import GroupSpec
+from raybench.cluster.trainer import trainer
 
 PROBE_BYTES = 16 * 2**20
 PROBE_ROUNDS = 5
@@ -37,28 +38,9 @@ def talk(spec: GroupSpec, *, storage: str, name: str) -> Talked | str:
 
 
 def _fit(spec: GroupSpec, storage: str, name: str, found: list[Any]) -> None:
-    from ray.train import FailureConfig, RunConfig, ScalingConfig
-    from ray.train.torch import TorchTrainer
-
-    from raybench.cluster.interface import ChoosingTorchConfig
-
-    resources = {"CPU": spec.seat.cpus, **({"GPU": 1.0} if spec.seat.gpus else {})}
     try:
-        result = TorchTrainer(
-            _reduce,
-            torch_config=ChoosingTorchConfig(backend=spec.backend, timeout_s=60),
-            scaling_config=ScalingConfig(
-                num_workers=spec.workers,
-                use_gpu=bool(spec.seat.gpus),
-                resources_per_worker=resources,
-                label_selector=[{NODE_ID_LABEL: node_id} for node_id in spec.node_ids],
-            ),
-            run_config=RunConfig(
-                storage_path=storage,
-                name=name,
-                failure_config=FailureConfig(max_failures=0, controller_failure_limit=0),
-                worker_runtime_env={"env_vars": dict(spec.env)},
-            ),
+        result = trainer(
+            spec, _reduce, storage=storage, name=name, process_group_timeout_s=60, controller_retries=0
         ).fit()
         found.append(result.return_value)
     except Exception as error:  # noqa: BLE001  whatever it is, it is the finding
