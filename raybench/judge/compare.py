@@ -13,6 +13,7 @@ import pandas as pd
 from raybench.errors import UsageError
 from raybench.judge.axes import Axis, ParsedConfigs, left_out_of_pairs, pairs_of, read_axes, varied
 from raybench.judge.cost import COSTS, Prices, warn_of, with_costs
+from raybench.judge.fingerprints import fingerprints_of, maths_key, tells_of_other_maths
 from raybench.judge.given import given_rows, without_probes
 from raybench.judge.refusals import (
     refuse_mixed_work,
@@ -41,7 +42,7 @@ _READ: Final = (
     "precision", "source", "model", "micro_batch", "seq_len", "device_kind", "gpu_model", "world_size",
     "measured_steps", "measured_samples", "measured_tokens", "model_flops_per_step", "measured_s", "samples_per_s",
     "tokens_per_s", "mfu", "step_ms_mean", "step_ms_std", "peak_memory_allocated_bytes", "peak_memory_reserved_bytes",
-    "peak_host_memory_bytes", "energy_j", "wall_s",
+    "peak_host_memory_bytes", "energy_j", "wall_s", "fingerprint_loss",
 )  # fmt: skip
 _NOISE: Final = r"\b(?:noisy_steps|wide_interval|short_window)\b"
 
@@ -77,9 +78,10 @@ def compare(
     One row for each work and value: `work` (a label), a column an axis, `baseline` (whether it is the one), how its
     attempts ended, the figures over its repeats (total work / total time), and `ratio`: its throughput over the
     baseline's, in tokens where there are tokens, with a 95 % interval where both sides have repeats. `quotable` is
-    false for a ratio without an interval of which a side is noisy or short, and for one of quick rows. `best` marks the
-    highest throughput of each work, all of those that tie. No figures for what failed, no ratio for what is not valid.
-    Quick rows of a work that was measured in full do not count.
+    false for a ratio without an interval of which a side is noisy or short, for one of quick rows, and where
+    `other_maths` tells that the side reached another loss than the baseline, which was asked for the same maths.
+    `best` marks the highest throughput of each work, all of those that tie. No figures for what failed, no ratio for
+    what is not valid. Quick rows of a work that was measured in full do not count.
     `baseline` is a value of the axis (of each axis: a list, or joined by commas); else the smallest number, the
     alphabetically first cluster, or the value that the sweep lists first.
 
@@ -124,6 +126,7 @@ def side_by_side(
     unpriced: tuple[str, ...] = ()
     if prices is not None:
         sides, unpriced = with_costs(sides, used, configs, prices)
+    sides = _with_maths(sides, used, configs)
     table = _laid_out(_with_ratios(sides, used, base), axes, base)
     return Comparison(table, len(rows) - len(best), weak_scaling(axes, rows, configs), unpriced)
 
@@ -194,6 +197,14 @@ def _level(axis: Axis, asked: Any) -> int:
     return names.index(str(asked))
 
 
+def _with_maths(sides: pd.DataFrame, used: pd.DataFrame, configs: ParsedConfigs) -> pd.DataFrame:
+    """`maths` is equal for sides that should compute the same loss; `fingerprint` is the loss that they did."""
+    keys = configs.spread([maths_key(config) for config in configs.configs])
+    of_sides = used.assign(maths=keys[used["row"]]).groupby(SIDE, sort=False)[["maths", "precision"]].first()
+    known: pd.DataFrame = sides.join(of_sides.assign(fingerprint=fingerprints_of(used)))
+    return known
+
+
 def _with_ratios(sides: pd.DataFrame, used: pd.DataFrame, base: int) -> pd.DataFrame:
     """`ratio`, `ratio_low`, `ratio_high` of each side that may be compared, against its pair's baseline."""
     sides = sides.reset_index()
@@ -204,10 +215,24 @@ def _with_ratios(sides: pd.DataFrame, used: pd.DataFrame, base: int) -> pd.DataF
     sides["ratio"] = (rate / sides["pair"].map(of_base)).where(sides["comparable"])
     sides["ratio_low"] = sides["ratio_high"] = np.nan
     _add_intervals(sides, used, base)
+    sides["other_maths"] = _other_maths(sides)
     sides["quotable"] = _quotable(sides)
     most = rate.where(sides["comparable"]).groupby(sides["pair"]).transform("max")
     sides["best"] = rate.eq(most).astype("boolean").where(sides["comparable"])
     return sides
+
+
+def _other_maths(sides: pd.DataFrame) -> list[str]:
+    """What tells that a side computed something else than its baseline, which asked for the same; else nothing."""
+    seen = ["maths", "fingerprint", "precision"]
+    bases = sides[sides["baseline"] & sides["comparable"]].set_index("pair")[seen].add_suffix("_of_base")
+    put_against = sides.join(bases, on="pair")
+    alike = put_against["comparable"] & put_against["maths"].eq(put_against["maths_of_base"])
+    columns = (put_against[name] for name in ("fingerprint_of_base", "fingerprint", "precision_of_base", "precision"))
+    return [
+        tells_of_other_maths(base, side, (str(base_precision), str(precision))) if like else ""
+        for like, base, side, base_precision, precision in zip(alike, *columns, strict=True)
+    ]
 
 
 def _quotable(sides: pd.DataFrame) -> pd.Series[Any]:
@@ -216,7 +241,7 @@ def _quotable(sides: pd.DataFrame) -> pd.Series[Any]:
     noisy = sides["warnings"].str.contains(_NOISE)
     base = sides["baseline"] & sides["comparable"]
     of_base = pd.DataFrame({"quick": quick, "noisy": noisy})[base].set_index(sides.loc[base, "pair"])
-    doubtful = quick | sides["pair"].map(of_base["quick"]).eq(True)
+    doubtful = quick | sides["other_maths"].ne("") | sides["pair"].map(of_base["quick"]).eq(True)
     unsure = (noisy | sides["pair"].map(of_base["noisy"]).eq(True)) & sides["ratio_low"].isna()
     told: pd.Series[Any] = (~(doubtful | unsure)).astype("boolean").where(sides["ratio"].notna() & ~sides["baseline"])
     return told
@@ -246,7 +271,7 @@ def _laid_out(sides: pd.DataFrame, axes: Sequence[Axis], base: int) -> pd.DataFr
     figures = ordered[[name for name in (*FIGURES, *COSTS) if name in ordered]].astype("Float64")
     ended = ordered[[name for name in _ENDED if name not in values]]
     parts = [ordered[["work", "pair"]], pd.DataFrame(values), ordered[["baseline"]], ended, figures]
-    laid_out: pd.DataFrame = pd.concat([*parts, ordered[["quotable", "best"]]], axis=1)
+    laid_out: pd.DataFrame = pd.concat([*parts, ordered[["quotable", "best", "other_maths"]]], axis=1)
     typed: pd.DataFrame = laid_out.astype(dict.fromkeys(_words(laid_out), "string"))
     return typed
 

@@ -8,13 +8,11 @@ from typing import Any
 import pandas as pd
 
 from raybench.judge.curves import STRONG, Curve, plain
+from raybench.judge.fingerprints import tells_of_other_maths
 from raybench.judge.sides import SIDE
 from raybench.judge.told import told_differences
 
 MORE_THAN_LINEAR = 1.05
-FINGERPRINT_DIFFERS = 0.02
-FINGERPRINT_TOLERANCE = {"fp32": 1e-3}
-"""Share of the loss by which rounding and the order of sums may change it."""
 _PER_STEP = ("measured_samples", "measured_tokens", "model_flops")
 _SEEN = ("cpu_threads", "num_nodes", "isolation", "warmup_steps")
 
@@ -91,11 +89,10 @@ def other_maths(curve: Curve, base: float, side: float) -> list[str]:
 
     Weak scaling has other batches, and batch norm is of each rank's own images: their fingerprints are not compared.
     """
-    if curve.kind != STRONG or curve.config.get("workload") == "resnet" or pd.isna(base) or pd.isna(side):
+    if curve.kind != STRONG or curve.config.get("workload") == "resnet":
         return []
-    tolerance = FINGERPRINT_TOLERANCE.get(str(curve.config.get("precision")), FINGERPRINT_DIFFERS)
-    differs = abs(side - base) > tolerance * abs(base)
-    return [f"other maths: fingerprint_loss ({base:.5g} / {side:.5g})"] if differs else []
+    told = tells_of_other_maths(base, side, (str(curve.config.get("precision")),))
+    return [f"other maths: {told}"] if told else []
 
 
 def _equal(base: Any, side: Any, grows: float) -> bool:

@@ -16,6 +16,7 @@ from raybench.judge.axes import ParsedConfigs
 from raybench.judge.baseline import Baseline, baselines
 from raybench.judge.cost import COSTS, Prices, warn_of, with_costs
 from raybench.judge.curves import STRONG, Curve, curves_of, family_of
+from raybench.judge.fingerprints import fingerprints_of
 from raybench.judge.given import given_rows
 from raybench.judge.like import cautions, errors, other_maths, total_is_equal, work_of
 from raybench.judge.sides import SIDE, sides_of, used_rows
@@ -148,7 +149,7 @@ def _sides(best: pd.DataFrame, used: pd.DataFrame, include_invalid: bool) -> pd.
     """One row for each curve and number of GPUs, with its figures over the repeats."""
     sides = sides_of(best, include_invalid=include_invalid)
     sides["wall_s"] = used.groupby(SIDE, sort=False)["run_s"].mean().astype("float64").reindex(sides.index)
-    sides["fingerprint"] = used.astype({"fingerprint_loss": "float64"}).groupby(SIDE)["fingerprint_loss"].mean()
+    sides["fingerprint"] = fingerprints_of(used)
     shaped: pd.DataFrame = sides.join(best.groupby(SIDE, sort=False)[list(_SHAPE)].first())
     return shaped
 

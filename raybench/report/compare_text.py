@@ -32,6 +32,7 @@ def below_text(comparison: Comparison) -> list[str]:
     told, weak = [], comparison.weak_scaling
     if comparison.table["quotable"].eq(False).any():
         told.append("ratios marked ~ are not safe to quote (noisy, short or quick): raise measure or repeats")
+    told += _other_maths(comparison.table)
     if weak is not None:
         told.append(
             f"weak scaling: {counted(weak.most, 'worker')} do {weak.batch_ratio:.3g}x the batch of "
@@ -40,3 +41,12 @@ def below_text(comparison: Comparison) -> list[str]:
     if comparison.superseded:
         told.append(f"{counted(comparison.superseded, 'quick row')} left out: the work was measured in full too")
     return ["", *told] if told else []
+
+
+def _other_maths(table: pd.DataFrame) -> list[str]:
+    """Sides that computed something else than was asked, one line each."""
+    found = table[table["other_maths"].fillna("").ne("")]
+    axes = axes_of(table)
+    rows = found[["work", "other_maths", *axes]].itertuples(index=False)
+    told = [(work, ", ".join(map(str, values)), differing) for work, differing, *values in rows]
+    return [literal(f"other maths: {work}, {side}: {differing}; not safe to quote") for work, side, differing in told]

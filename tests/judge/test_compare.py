@@ -45,6 +45,29 @@ def test_two_clusters_are_paired_on_equal_work() -> None:
     assert compared["work"].unique().tolist() == ["encdec 3.5m s64 b4 fp32 device ×2"]
 
 
+@pytest.mark.parametrize(("changes", "losses", "told"), [
+    ({"compile": "default"}, (9.0, 8.0), "fingerprint_loss (9 / 8)"),
+    ({"compile": "default"}, (9.0, 9.005), ""),                       # 1e-3 of 9 is 0.009
+    ({"precision": "bf16"}, (9.0, 9.1), ""),                          # 2 % is 0.18
+    ({"precision": "bf16"}, (9.0, 9.2), "fingerprint_loss (9 / 9.2)"),
+    ({"optimizer.lr": 0.1}, (9.0, 8.0), ""),                          # other maths was asked for
+    ({"compile": "default"}, (None, 8.0), ""),
+])  # fmt: skip
+def test_a_speedup_that_changed_the_maths_is_not_quotable(
+    changes: dict[str, Any], losses: tuple[float | None, float], told: str
+) -> None:
+    """Where the same was asked, up to what changes the speed only, the same loss must be reached."""
+    (path, value), = changes.items()
+    name, _, part = path.partition(".")
+    config = make_config()
+    changed = {name: config.optimizer.model_copy(update={part: value}) if part and config.optimizer else value}
+    sides = zip((config, config.model_copy(update=changed)), losses, (50.0, 25.0), strict=True)
+    rows = [make_trial(each, fingerprint_loss=loss, step_ms=ms) for each, loss, ms in sides]
+    compared = compare(frame_of(*rows), by=path)
+    assert compared["other_maths"].to_list() == ["", told]
+    assert compared["quotable"].to_list()[1] is (not told)
+
+
 def test_flops_and_mfu_are_over_all_the_time() -> None:
     """Two repeats of 20 steps, 1 s and 3 s: 40 steps' FLOPs in 4 s on 2 ranks; MFU (0.6 x 1 + 0.2 x 3) / 4 = 0.3."""
     rows = [
