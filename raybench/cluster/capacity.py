@@ -16,7 +16,9 @@ LEAST_CPUS = 0.01
 
 @dataclass(frozen=True)
 class NodeRoom:
-    """What a node has. `cpus` and `gpus` are Ray's logical ones that are free for us."""
+    """What a node has. `cpus` and `gpus` are Ray's logical ones that are free for us; of these `data_cpus` are kept for
+    the tasks that read data, which would never start beside workers that hold all.
+    """
 
     node_id: str
     address: str
@@ -24,11 +26,17 @@ class NodeRoom:
     cpus: float
     gpus: int
     gpu_model: str | None
+    data_cpus: int = 0
 
     @property
     def max_cpu_workers(self) -> int:
         """CPU workers the node may hold: more than its cores only measures the scheduler."""
         return max(2, self.cores)
+
+    @property
+    def for_workers(self) -> float:
+        """CPUs that workers may share."""
+        return self.cpus - RESERVE_CPUS - self.data_cpus
 
 
 @dataclass(frozen=True)
@@ -49,7 +57,7 @@ class NoRoom:
 
 def places(room: NodeRoom, device_kind: str) -> int:
     """Most workers that the node holds."""
-    by_cpus = max(0, math.floor(round((room.cpus - RESERVE_CPUS) / LEAST_CPUS, 6)))
+    by_cpus = max(0, math.floor(round(room.for_workers / LEAST_CPUS, 6)))
     return min(room.gpus if device_kind == "cuda" else room.max_cpu_workers, by_cpus)
 
 
@@ -62,10 +70,11 @@ def seat(room: NodeRoom, *, workers: int, device_kind: str, cpus_asked: float) -
             f"{workers} workers need as many CPU places; the node {room.address} has {room.cores} cores and holds "
             f"at most {room.max_cpu_workers} CPU workers"
         )
-    share = math.floor((room.cpus - RESERVE_CPUS) / workers * 100) / 100
+    share = math.floor(room.for_workers / workers * 100) / 100
     if share < LEAST_CPUS:
+        reading = f" and {room.data_cpus} for Ray Data's tasks" if room.data_cpus else ""
         return NoRoom(
             f"{workers} workers need at least {LEAST_CPUS * workers:.2f} CPUs beside {RESERVE_CPUS} for the driver's "
-            f"own; Ray on {room.address} has {room.cpus:g} free"
+            f"own{reading}; Ray on {room.address} has {room.cpus:g} free"
         )
     return Seat(min(cpus_asked, share), int(device_kind == "cuda"), max(1, room.cores // workers))

@@ -233,6 +233,7 @@ class Dispatcher:
             packing=config.packing,
             device_kind=device_kind,
             cpus_asked=config.cpus_per_worker,
+            data_cpus=config.data_cpus_held,
         )
 
     def _wait_for_room(self, config: TrialConfig, device_kind: str, reason: str) -> Placement | NoRoom:

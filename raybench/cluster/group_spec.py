@@ -17,7 +17,7 @@ _PASSED_ON = re.compile(r"(NCCL|GLOO|TORCH|PYTORCH|CUDA|OMP|KMP|MKL)_[A-Z0-9_]+"
 class GroupSpec:
     """Everything that a worker process is given at its start. `env` is sorted pairs.
 
-    `node_ids`: the node of each worker.
+    `node_ids`: the node of each worker. `data_cpus`: CPUs that stay free on each for the tasks that read data.
     """
 
     node_ids: tuple[str, ...]
@@ -25,6 +25,7 @@ class GroupSpec:
     seat: Seat
     backend: str
     env: tuple[tuple[str, str], ...]
+    data_cpus: int = 0
 
     @property
     def workers(self) -> int:
@@ -35,7 +36,8 @@ class GroupSpec:
 def group_spec(planned: PlannedTrial, *, device_kind: str, placement: Placement) -> GroupSpec:
     """The group that a trial needs. A process reads its thread count and NCCL's settings once, at its start."""
     backend = backend_for(planned.config.backend, device_kind)
-    return GroupSpec(placement.node_ids, device_kind, placement.seat, backend, passed_environment(placement.seat))
+    env, data_cpus = passed_environment(placement.seat), planned.config.data_cpus_held
+    return GroupSpec(placement.node_ids, device_kind, placement.seat, backend, env, data_cpus)
 
 
 def backend_for(asked: str, device_kind: str) -> str:

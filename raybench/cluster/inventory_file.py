@@ -73,6 +73,7 @@ def what_does_not_fit(inventory: Inventory, trials: Sequence[PlannedTrial]) -> t
             packing=config.packing,
             device_kind=inventory.device_kind if config.device == "auto" else config.device,
             cpus_asked=config.cpus_per_worker,
+            data_cpus=config.data_cpus_held,
         )
         if isinstance(found, NoRoom):
             counts[found.reason] = counts.get(found.reason, 0) + 1

@@ -7,7 +7,7 @@ stands for it here.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from raybench.cluster.capacity import NodeRoom, NoRoom, Seat, places, seat
 from raybench.spec.config import Packing
@@ -23,13 +23,13 @@ class Placement:
 
 def place(
     rooms: Sequence[NodeRoom], *, workers: int, nodes: int | None, packing: Packing, device_kind: str,
-    cpus_asked: float,
+    cpus_asked: float, data_cpus: int = 0,
 ) -> Placement | NoRoom:  # fmt: skip
     """Where `workers` workers sit, or why they do not fit. `rooms`: the driver's node first, which is preferred.
 
-    GPUs of different models are never mixed in a group.
+    GPUs of different models are never mixed in a group. Every node keeps `data_cpus` for the tasks that read data.
     """
-    alike = _alike(rooms, device_kind)
+    alike = _alike([replace(room, data_cpus=data_cpus) for room in rooms], device_kind)
     found = [_counts(group, workers, nodes, packing, device_kind) for group in alike]
     chosen = next((counts for counts in found if counts is not None), None)
     if chosen is None:

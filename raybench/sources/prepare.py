@@ -13,6 +13,7 @@ from raybench.sources import manifest
 from raybench.sources.cifar100 import prepare_cifar100
 from raybench.sources.layout import Layout, folder, layout, shard_name
 from raybench.sources.lock import locked
+from raybench.sources.parquet import prepare_parquet
 from raybench.sources.records import records, samples_at_a_time
 from raybench.sources.root import data_root
 from raybench.sources.token_file import prepare_tokens
@@ -29,7 +30,8 @@ def prepare(config: TrialConfig) -> None:
     Raises:
         DataError: prepared data is not what its manifest says, the disk cannot hold or take it, or another run hangs.
     """
-    makers = {"shards": _prepare_shards, "tokens": prepare_tokens, "cifar100": prepare_cifar100}
+    makers = {"shards": _prepare_shards, "tokens": prepare_tokens, "cifar100": prepare_cifar100,
+              "ray_data": prepare_parquet}  # fmt: skip
     if config.source is None or config.source.name not in makers:
         return
     try:

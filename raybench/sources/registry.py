@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 
 import torch
 
@@ -15,20 +16,23 @@ from raybench.sources.index import Share
 from raybench.sources.layout import folder, layout, sample_of
 from raybench.sources.loader import LoaderBatches
 from raybench.sources.memory import MemoryReader
-from raybench.sources.records import unpack
+from raybench.sources.parquet import column
+from raybench.sources.records import record_shape, unpack
 from raybench.sources.ring import RingBatches
 from raybench.sources.shards import ShardReader
+from raybench.sources.stream import Rows, Stream, StreamBatches
 from raybench.sources.token_reader import TokenFileReader
 from raybench.spec.config import TrialConfig
 
 
 def share(config: TrialConfig, rank: int, world_size: int) -> Share:
-    """A rank's share of a config's samples."""
+    """A rank's share of a config's samples. A stream gives each rank equally many an epoch, and leaves out the rest."""
     assert config.source is not None
     assert config.micro_batch is not None
     assert config.grad_accum is not None
+    num_samples = config.source.num_samples
     return Share(
-        num_samples=config.source.num_samples,
+        num_samples=num_samples - num_samples % world_size if config.source.name == "ray_data" else num_samples,
         micro_batch=config.micro_batch,
         grad_accum=config.grad_accum,
         rank=rank,
@@ -36,8 +40,10 @@ def share(config: TrialConfig, rank: int, world_size: int) -> Share:
     )
 
 
-def open_source(config: TrialConfig, rank: int, world_size: int, device: torch.device) -> Batches:
-    """The micro-batches of one rank, from micro step 0.
+def open_source(
+    config: TrialConfig, rank: int, world_size: int, device: torch.device, streams: Sequence[Stream] = ()
+) -> Batches:
+    """The micro-batches of one rank, from micro step 0. `streams` are what `ray_data` reads, built by the driver.
 
     Raises:
         DataError: the source reads prepared data and there is none on this node.
@@ -46,6 +52,8 @@ def open_source(config: TrialConfig, rank: int, world_size: int, device: torch.d
     part = share(config, rank, world_size)
     if config.source.name == "device":
         return DeviceBatches(part, config.seed, sample_of(config), device)
+    if config.source.name == "ray_data":
+        return StreamBatches(streams, _rows(config, part), _unpack(config), device)
     take_apart, filler = _unpack(config), _filler(config, part)
     if filler is not None and config.source.prefetch and not config.source.loader_workers:
         return RingBatches(filler, take_apart, config.source.prefetch, device)
@@ -60,6 +68,17 @@ def _unpack(config: TrialConfig) -> Unpack:
     if config.source.name == "cifar100":
         return unpack_cifar100
     return functools.partial(unpack, sample=sample_of(config))
+
+
+def _rows(config: TrialConfig, part: Share) -> Rows:
+    assert config.source is not None
+    return Rows(
+        column=column(config),
+        micro_batch=part.micro_batch,
+        shape=record_shape(sample_of(config)),
+        prefetch=config.source.prefetch,
+        a_pass=part.num_samples // part.world_size,
+    )
 
 
 def _filler(config: TrialConfig, part: Share) -> Filler | None:

@@ -12,6 +12,7 @@ from typing import Any
 
 from raybench.sources.cifar100 import train_path
 from raybench.sources.layout import folder
+from raybench.sources.parquet import parquet_folder
 from raybench.sources.prepare import prepare
 from raybench.sources.token_file import token_path
 from raybench.spec.config import TrialConfig
@@ -22,6 +23,7 @@ SOURCES: Mapping[str, Mapping[str, Any]] = MappingProxyType({
     "shards": {"workload": "encdec", "source": "shards"},
     "tokens": {"workload": "decoder", "source": "tokens"},
     "cifar100": {"workload": "resnet", "model.num_classes": 100, "source": "cifar100"},
+    "ray_data": {"workload": "encdec", "source": "ray_data"},
 })
 """Sources that read prepared data, with the settings that an override starts from."""
 
@@ -53,7 +55,7 @@ def prepare_all(
 
 def place(config: TrialConfig) -> Path | None:
     """Where the data lies that a config's source reads; None for a source that reads none."""
-    places = {"shards": folder, "tokens": token_path, "cifar100": train_path}
+    places = {"shards": folder, "tokens": token_path, "cifar100": train_path, "ray_data": parquet_folder}
     found = places.get(config.source.name) if config.source is not None else None
     return None if found is None else found(config)
 

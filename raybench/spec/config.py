@@ -24,10 +24,10 @@ Backend = Literal["auto", "nccl", "gloo"]
 Isolation = Literal["repeat", "warm", "fresh"]
 Packing = Literal["pack", "spread", "strict_spread"]
 Quality = Literal["full", "quick", "probe", "profiled"]
-SourceName = Literal["device", "memory", "generate", "shards", "tokens", "cifar100"]
+SourceName = Literal["device", "memory", "generate", "shards", "tokens", "cifar100", "ray_data"]
 TokenDtype = Literal["uint16", "int32", "int64"]
 
-NOT_IN_KEY = frozenset({"model_name", "batch_given", "timeout_s", "cpus_per_worker"})
+NOT_IN_KEY = frozenset({"model_name", "batch_given", "timeout_s", "cpus_per_worker", "data_cpus"})
 """Names, limits and placement: they change neither the work nor how it is measured."""
 NOT_IN_WORK_KEY = frozenset({"warmup", "measure", "quality", "isolation"})
 NEVER_IN_KEY = frozenset({"source.data_dir", "source.path"})
@@ -46,6 +46,9 @@ ADDED_SINCE_RB1: dict[str, tuple[Any, ...]] = {
     "source.prefetch": (2,),
     "attention": (None, "auto"),
     "activation_checkpointing": (None, "off"),
+    "source.column": (None,),
+    "source.block_mb": (None,),
+    "source.preserve_order": (True,),
 }
 """Fields added after `rb1` with the values under which they are left out of the key, so that old keys stay.
 
@@ -78,8 +81,11 @@ class Source(Frozen):
     data_dir: str | None = None                                  # None: raybench's own cache folder
     loader_workers: Annotated[int, Field(ge=0, le=256)] = 0      # 0: batches are made in the rank's own process
     dtype: TokenDtype | None = None                              # of tokens on disk; None: the smallest that holds them
-    path: str | None = None                                      # a token file of one's own; None: one is prepared
+    path: str | None = None                                      # tokens of one's own; None: some are prepared
     prefetch: Annotated[int, Field(ge=0, le=64)] = 2             # micro steps that a thread reads ahead; 0: no thread
+    column: str | None = None                                    # in Parquet of one's own; None: `tokens`
+    block_mb: Annotated[float, Field(gt=0.0)] | None = None      # Ray Data's largest block; None: its own choice
+    preserve_order: bool = True                                  # Ray Data hands on blocks as they lie in the files
 
 
 class Extent(Frozen):
@@ -136,11 +142,18 @@ class TrialConfig(Frozen):
     timing: Timing = "events"
     attention: Attention | None = None       # the kernel; auto: torch's own choice
     activation_checkpointing: Checkpointing | None = None      # full: each block's forward runs again in the backward
+    data_cpus: Annotated[int, Field(ge=1)] | None = None       # CPUs of a node kept for Ray Data; None: 1 where it reads
 
     @property
     def world_size(self) -> int:
         """Ranks in the process group: one a worker."""
         return self.num_workers
+
+    @property
+    def data_cpus_held(self) -> int:
+        """CPUs of each node that no worker gets, because Ray Data's tasks would starve without them."""
+        streamed = self.source is not None and self.source.name == "ray_data"
+        return self.data_cpus if self.data_cpus is not None else int(streamed)
 
     @property
     def deadline_s(self) -> float:

@@ -17,6 +17,10 @@ KNOWN_OPTIONS: Mapping[str, Mapping[str, frozenset[str]]] = MappingProxyType({
         "shards": frozenset({"num_samples", "num_shards", "data_dir", "loader_workers", "dtype", "prefetch"}),
         "cifar100": frozenset({"data_dir", "prefetch"}),
         "tokens": frozenset({"num_samples", "path", "data_dir", "dtype", "prefetch"}),
+        "ray_data": frozenset({
+            "num_samples", "num_shards", "path", "column", "data_dir", "dtype", "prefetch", "block_mb",
+            "preserve_order",
+        }),
     }),
     "optimizer": MappingProxyType({
         "adamw": frozenset({"lr", "weight_decay", "implementation"}),
@@ -30,6 +34,7 @@ DEFAULT_OPTIONS: Mapping[tuple[str, str], Mapping[str, Any]] = MappingProxyType(
     ("source", "generate"): _LARGE,
     ("source", "shards"): _LARGE,
     ("source", "tokens"): _LARGE,
+    ("source", "ray_data"): _LARGE,
     ("source", "cifar100"): MappingProxyType({"num_samples": 50_000}),
     ("optimizer", "adam"): MappingProxyType({"weight_decay": 0.0}),  # as torch has it: only adamw decays by default
     ("optimizer", "sgd"): MappingProxyType({"weight_decay": 0.0}),

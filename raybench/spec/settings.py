@@ -123,6 +123,7 @@ SETTINGS: Mapping[str, Setting] = types.MappingProxyType({setting.name: setting 
     _same("timing", "events; sync: wait for the device after each step; none: never wait, which claims too much"),
     Setting("timeout", "seconds a trial may take", field_type(TrialConfig, "timeout_s")),
     _same("cpus_per_worker", "CPU cores reserved for a worker"),
+    _same("data_cpus", "CPU cores of each node kept for the tasks of ray_data; null: 1 for it, else 0", nullable=True),
     _same("nodes", "nodes that the workers are placed on, each with at least one"),
     _same("packing", "pack: as few nodes as hold them; spread: evenly over all; strict_spread: one a node"),
 )})  # fmt: skip

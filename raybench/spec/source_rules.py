@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from types import MappingProxyType
 
-from raybench.spec.config import TrialConfig
+from raybench.spec.config import Source, TrialConfig
 from raybench.spec.family import Family
-from raybench.spec.samples import ImageSample, TokenSample
+from raybench.spec.samples import ImageSample, Sample, TokenSample
 
 CIFAR100_CLASSES = 100
 _LARGEST = MappingProxyType({"uint16": 2**16, "int32": 2**31, "int64": 2**63})
@@ -29,5 +29,17 @@ def source_mistakes(family: Family, config: TrialConfig) -> Iterable[str]:
             yield f"source: tokens are no images, which is what {family.name} takes"
         if source.dtype is not None:
             yield "source: images are stored as bytes; dtype is for tokens"
+    if source.name == "ray_data":
+        yield from _ray_data_mistakes(config, source, sample)
     if isinstance(sample, TokenSample) and source.dtype is not None and sample.vocab_size > _LARGEST[source.dtype]:
         yield f"source: {source.dtype} cannot hold a vocabulary of {sample.vocab_size}"
+
+
+def _ray_data_mistakes(config: TrialConfig, source: Source, sample: Sample) -> Iterable[str]:
+    """Each rank is given the same number of rows an epoch: at least one."""
+    if source.num_samples < config.num_workers:
+        yield f"source: {source.num_samples} samples leave none for some of {config.num_workers} workers"
+    if source.path is not None and isinstance(sample, ImageSample):
+        yield "source: a path is for tokens; images of ray_data are those that are made for it"
+    if source.column is not None and source.path is None:
+        yield "source: column is for Parquet of your own; give its source.path, too"

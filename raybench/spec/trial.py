@@ -41,4 +41,4 @@ class PlannedTrial:
 def worker_group(config: TrialConfig) -> tuple[object, ...]:
     """What must be equal for two configs to run in the same worker processes."""
     return (config.num_workers, config.device, config.backend, config.cpus_per_worker, config.nodes,
-            config.packing)
+            config.packing, config.data_cpus_held)

@@ -62,5 +62,6 @@ RESNET = Family(
         "memory": _ONE_BATCH_ON_THE_DEVICE,
         "generate": _LIKE_CIFAR,
         "shards": _LIKE_CIFAR,
+        "ray_data": _LIKE_CIFAR,
     }),
 )  # fmt: skip
