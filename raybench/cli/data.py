@@ -10,7 +10,9 @@ from raybench.cli.options import Json, NoPlugins, Overrides
 
 What = Annotated[
     str,
-    typer.Argument(metavar="WHAT", help="A sweep, for all that its trials read; or `shards`, `tokens`, `cifar100`, `ray_data`."),
+    typer.Argument(
+        metavar="WHAT", help="A sweep, for all that its trials read; or `shards`, `tokens`, `cifar100`, `ray_data`."
+    ),
 ]
 
 

@@ -36,7 +36,7 @@ class NodeRoom:
     @property
     def for_workers(self) -> float:
         """CPUs that workers may share."""
-        return self.cpus - RESERVE_CPUS - self.data_cpus
+        return round(self.cpus - RESERVE_CPUS - self.data_cpus, 6)
 
 
 @dataclass(frozen=True)

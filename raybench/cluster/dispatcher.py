@@ -10,7 +10,7 @@ import time
 import traceback
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from raybench.cluster.inventory import Inventory, refreshed, without
 from raybench.cluster.messages import Answers, Order
 from raybench.cluster.outcome import Ending, Evidence, clean_text, ending, outcome_of
 from raybench.cluster.placement import Placement, place
+from raybench.cluster.ray_data import streamed
 from raybench.cluster.rows import CLUSTER_CHANGED, Attempt, GroupFacts, RunFacts, trial_row
 from raybench.cluster.waiting import wait_for_room
 from raybench.engine.precision import unsupported
@@ -258,7 +259,10 @@ class Dispatcher:
         def told() -> None:
             self._observer.notice(f"data for {self._label(planned)} takes long: this run or another is writing it")
 
-        failed = ask_nodes(prepare, spec.node_ids, located(planned.config), limit_s=None, on_slow=told).failed
+        # A Ray Data set is built by the driver, which looks into its files.
+        driver = (self._inventory.node_id,) if planned.config.source.name == "ray_data" else ()
+        asked = (*spec.node_ids, *driver)
+        failed = ask_nodes(prepare, asked, located(planned.config), limit_s=None, on_slow=told).failed
         for node_id, error in failed.items():
             return _not_prepared(error, planned.config.workload, self._inventory.host_of(node_id))
         return None
@@ -293,8 +297,12 @@ class Dispatcher:
         order = Order(
             trial_uid=attempt.trial_uid, config=located(config), deadline_s=config.deadline_s, stack_dir=self._stack_dir
         )
+        node_ids = [group.hellos[rank].node_id for rank in sorted(group.hellos)]
         facts = GroupFacts(hellos=group.hellos, trial_index=group.trials_served)
-        answers = group.run(order, config.deadline_s + DRIVER_MARGIN_S)
+        opened_s = time.perf_counter()
+        with streamed(order.config, node_ids) as streams:
+            prepare_s += time.perf_counter() - opened_s
+            answers = group.run(replace(order, streams=streams), config.deadline_s + DRIVER_MARGIN_S)
         if len(answers.done) < len(group.hellos):
             failed = self._failed(attempt, self._why(group, order, answers), facts)
             self._close_group()

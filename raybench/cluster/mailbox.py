@@ -57,7 +57,12 @@ class Mailbox:
         """Wait until all ranks have ended the trial well or the group is dead."""
         async with self._changed:
             await self._changed.wait_for(lambda: self._dead is not None or len(self._done[trial_uid]) == workers)
+            self._forget(trial_uid)
             return Answers(self._done.pop(trial_uid, {}), tuple(self._failures.pop(trial_uid, ())), self._dead)
+
+    def _forget(self, trial_uid: str) -> None:
+        """Every worker has taken the order: what it refers to may be freed."""
+        self._orders = [None if order and order.trial_uid == trial_uid else order for order in self._orders]
 
     async def _change(self, change: Callable[[], object]) -> None:
         async with self._changed:

@@ -12,12 +12,16 @@ from raybench.spec.config import TrialConfig
 
 @dataclass(frozen=True, kw_only=True)
 class Order:
-    """One trial for the workers of a group. The deadline counts from the moment a worker takes the order."""
+    """One trial for the workers of a group. The deadline counts from the moment a worker takes the order.
+
+    `streams` is a reference to what each rank streams its batches from, where the source has it from the driver.
+    """
 
     trial_uid: str
     config: TrialConfig
     deadline_s: float
     stack_dir: str               # where a rank that passes its deadline leaves its stack, on its own node
+    streams: Any = None
 
 
 @dataclass(frozen=True, kw_only=True)

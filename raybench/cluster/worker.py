@@ -47,7 +47,8 @@ def _serve_one(mailbox: Any, session: Any, order: Order, rank: int) -> None:
     taken_s = time.perf_counter()
     try:
         with deadline(order.deadline_s, stack_file(order.stack_dir, order.trial_uid, rank)):
-            result = session.run(order.config)
+            streams = () if order.streams is None else ray.get(order.streams)[rank]
+            result = session.run(order.config, streams)
     except BaseException as error:
         elapsed_s, host = time.perf_counter() - taken_s, socket.gethostname()
         workload, trace = order.config.workload, traceback.format_exc()

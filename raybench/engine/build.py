@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 
@@ -27,6 +27,7 @@ from raybench.engine.work import NetworkWork, Recipe, SplitWork, Work
 from raybench.sources.base import Batches
 from raybench.sources.records import copy_of_first
 from raybench.sources.registry import open_source
+from raybench.sources.stream import Stream, finished_passes
 from raybench.spec.config import TrialConfig
 from raybench.spec.samples import Batch
 from raybench.workloads.registry import workload
@@ -37,7 +38,8 @@ class Built:
     """Work and what was learnt while building it. `first_batch_s` is None without a source.
 
     `attention` looks which attention kernels run, once the window is closed. Split work says how long its operands
-    took to make, `create_s`, and `retrieve_s` fetches its result; for a network both are None.
+    took to make, `create_s`, and `retrieve_s` fetches its result; for a network both are None. `passes` says how many
+    samples each finished pass over streamed data gave this rank, None for other data.
     """
 
     work: Work
@@ -49,19 +51,21 @@ class Built:
     create_s: float | None = None
     retrieve_s: Callable[[], float | None] = lambda: None
     channels_last: bool | None = None
+    passes: Callable[[], tuple[int, ...] | None] = lambda: None
 
 
 def build(
-    config: TrialConfig, place: Place, ranks: Ranks, *, prepare: Callable[[nn.Module], None] | None = None
-) -> Built:
+    config: TrialConfig, place: Place, ranks: Ranks, *, prepare: Callable[[nn.Module], None] | None = None,
+    streams: Sequence[Stream] = (),
+) -> Built:  # fmt: skip
     """Build a config's work on this rank's device. Weights are the same on every rank; dropout is not.
 
-    `prepare` is done to a network before it is wrapped and compiled.
+    `prepare` is done to a network before it is wrapped and compiled; `streams` are for a source that takes them.
     """
     seed_all(config.seed)
     if config.strategy == "split":
         return _build_split(config, place)
-    return _build_network(config, place, ranks, prepare)
+    return _build_network(config, place, ranks, prepare, streams)
 
 
 def seed_all(seed: int) -> None:
@@ -92,14 +96,15 @@ def _build_split(config: TrialConfig, place: Place) -> Built:
 
 
 def _build_network(
-    config: TrialConfig, place: Place, ranks: Ranks, prepare: Callable[[nn.Module], None] | None
-) -> Built:
+    config: TrialConfig, place: Place, ranks: Ranks, prepare: Callable[[nn.Module], None] | None,
+    streams: Sequence[Stream],
+) -> Built:  # fmt: skip
     assert config.phase is not None
     module = _module(config, place.torch_device)
     if prepare is not None:
         prepare(module)
     parameters = sum(parameter.numel() for parameter in module.parameters() if parameter.requires_grad)
-    batches, first, first_batch_s = _open(config, place)
+    batches, first, first_batch_s = _open(config, place, streams)
     attention = functools.partial(_attention, module, copy_of_first(first), config, place.torch_device)
     try:
         require(config.attention, attention)      # of the network by itself: wrapped, it would have to go backward, too
@@ -116,6 +121,7 @@ def _build_network(
         effective_optimizer=ran.optimizer,
         channels_last=channels_last(module),
         attention=attention,
+        passes=functools.partial(finished_passes, batches),
     )
 
 
@@ -201,10 +207,10 @@ def _attention(module: nn.Module, sample: Batch, config: TrialConfig, device: to
     return attention_kernels(module, sample, context, with_gradients=config.phase != "forward")
 
 
-def _open(config: TrialConfig, place: Place) -> tuple[Batches, Batch, float]:
+def _open(config: TrialConfig, place: Place, streams: Sequence[Stream]) -> tuple[Batches, Batch, float]:
     """The source, its first batch, and how long that took to be on the device."""
     opened = time.perf_counter()
-    batches = open_source(config, place.rank, place.world_size, place.torch_device)
+    batches = open_source(config, place.rank, place.world_size, place.torch_device, streams)
     try:
         first = next(batches)
         synchronize(place.torch_device)

@@ -8,6 +8,7 @@ import gc
 import os
 import time
 import traceback
+from collections.abc import Sequence
 from contextlib import suppress
 
 import torch
@@ -39,6 +40,7 @@ from raybench.engine.telemetry import Telemetry
 from raybench.errors import UnsupportedError
 from raybench.record.rank import RankEnvironment, RankResult, RankSteps
 from raybench.sources.registry import share
+from raybench.sources.stream import Stream
 from raybench.spec.config import Timing, TrialConfig
 
 __all__ = ["Place", "Session"]
@@ -69,8 +71,8 @@ class Session:
         self._baseline = baseline(self._device, self._nvml)
         self.clean = True
 
-    def run(self, config: TrialConfig) -> RankResult:
-        """Build, warm up, measure, tear down and check.
+    def run(self, config: TrialConfig, streams: Sequence[Stream] = ()) -> RankResult:
+        """Build, warm up, measure, tear down and check. `streams` are for a source that has its batches from outside.
 
         Raises:
             UnsupportedError: this device cannot run the config.
@@ -79,7 +81,7 @@ class Session:
         """
         self.clean = False
         try:
-            result = self._trial(config)
+            result = self._trial(config, streams)
             result = self._with_fingerprint(config, result)
         except BaseException as error:
             traceback.clear_frames(error.__traceback__)      # their locals hold the model
@@ -111,14 +113,14 @@ class Session:
         """End what the session started beside itself."""
         self._telemetry.close()
 
-    def _trial(self, config: TrialConfig) -> RankResult:
+    def _trial(self, config: TrialConfig, streams: Sequence[Stream]) -> RankResult:
         self._refuse_unsupported(config)
         wait_until_alone(self._nvml, device_uuid(self._device), os.getpid())
         restart_host_peak()
         self._switch(config)
         self._telemetry.start()
         began = time.perf_counter()
-        built = build(config, self._place, self._ranks)
+        built = build(config, self._place, self._ranks, streams=streams)
         try:
             return self._measure(config, built, build_s=time.perf_counter() - began)
         finally:
@@ -159,6 +161,7 @@ class Session:
             environment=self._environment(config, built),
             create_s=built.create_s,
             retrieve_s=retrieve_s,
+            passes=built.passes(),
         )
 
     def _switch(self, config: TrialConfig) -> None:

@@ -24,7 +24,7 @@ class DataWait:
     data_wait_s: float
     data_stall_fraction: float | None
     first_batch_s: float | None
-    samples_dropped: int | None = None      # not measured yet
+    samples_dropped: int | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,13 +103,13 @@ def figures(config: TrialConfig, counts: Counts, ranks: Sequence[RankResult]) ->
     moved = bandwidth(counts, rates.steps_per_s, len(ranks))
     inside = step_parts(slowest(ranks))
     parts = (
-        work, rates, moved, ends(ranks), data_wait(ranks), used, compiling(config, ranks), inside, maths(ranks),
+        work, rates, moved, ends(ranks), data_wait(config, ranks), used, compiling(config, ranks), inside, maths(ranks),
         verdict(evidence),
     )  # fmt: skip
     return Figures(**{name: value for part in parts for name, value in asdict(part).items()})
 
 
-def data_wait(ranks: Sequence[RankResult]) -> DataWait:
+def data_wait(config: TrialConfig, ranks: Sequence[RankResult]) -> DataWait:
     """Host time spent waiting for batches in the window, and its share of that rank's window.
 
     On CUDA too, until the device's own gaps are measured: there the host's wait is an upper bound of the stall,
@@ -121,7 +121,17 @@ def data_wait(ranks: Sequence[RankResult]) -> DataWait:
         data_wait_s=max(waits_s),
         data_stall_fraction=max(shares, default=None),
         first_batch_s=_over_all(max, (rank.first_batch_s for rank in ranks)),
+        samples_dropped=samples_dropped(config, ranks),
     )
+
+
+def samples_dropped(config: TrialConfig, ranks: Sequence[RankResult]) -> int | None:
+    """Samples that no rank was given, over all epochs that ended on every rank; None where none did, or none can."""
+    passes = [rank.passes for rank in ranks if rank.passes is not None]
+    epochs: list[int] = [sum(given) for given in zip(*passes, strict=False)]
+    if config.source is None or len(passes) < len(ranks) or not epochs:
+        return None
+    return len(epochs) * config.source.num_samples - sum(epochs)
 
 
 def ends(ranks: Sequence[RankResult]) -> Ends:

@@ -68,7 +68,8 @@ class RankResult:
 
     `measured_s` is the window on this rank's host clock: barrier, device synchronisation, t0; work; device
     synchronisation, t1, barrier. `measured_samples` and `measured_tokens` were counted, not derived. `create_s` is
-    part of `build_s` and `retrieve_s` of `teardown_s`; both are None where nothing is split.
+    part of `build_s` and `retrieve_s` of `teardown_s`; both are None where nothing is split. `passes` holds the samples
+    that each finished pass over streamed data gave this rank, None where data is not streamed.
     """
 
     rank: int
@@ -95,6 +96,7 @@ class RankResult:
     fingerprint_loss: float | None = None  # None without a loss, and where it is no finite number
     fingerprint_steps: int | None = None
     fingerprint_s: float = 0.0
+    passes: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

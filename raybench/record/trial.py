@@ -159,7 +159,8 @@ class Trial:
         "time until the first batch was on the device", unit="s", over_ranks="max", null="unless ok, or no source"
     )
     samples_dropped: int | None = column(
-        "samples of the data set that no rank was given", over_ranks="sum", null="not measured yet"
+        "samples that no rank was given, over the epochs that ended, warm-up included", over_ranks="sum",
+        null="unless ok, from ray_data, and an epoch ended",
     )
     # memory, telemetry
     peak_memory_allocated_bytes: int | None = column(

@@ -56,6 +56,9 @@ def plan_text(plan: Planned, machine: str | None, missing: Sequence[str] = ()) -
         lines.append(Text(f"stage 1 of {len(plan.later_stages) + 1}; then at most {later} more: {best}"))
     if any(trial.ladder for trial in plan.trials):
         lines.append(Text("b=auto: the largest power of two that fits is found when it runs, each size tried a row"))
+    kept = max((trial.config.data_cpus_held for trial in plan.trials), default=0)
+    if kept:
+        lines.append(Text(f"each node keeps {counted(kept, 'CPU')} for reading: tasks of ray_data starve without"))
     lines += [Text(f"⚠ {literal(warning)}", style="yellow") for warning in (*plan.warnings, *missing)]
     return [*lines, Text("")]
 

@@ -22,7 +22,7 @@ def check_own(directory: Path, name: str, wanted: Layout, dtype: str | None) -> 
     Raises:
         DataError: something else is there; names the file and the cure.
     """
-    paths = sorted(directory.glob("*.parquet"))
+    paths = sorted(path for path in directory.rglob("*.parquet") if not path.name.startswith(("_", ".")))
     if not paths:
         raise DataError(f"{directory} is no folder of Parquet files; give source.path the folder that holds *.parquet")
     assert isinstance(wanted.sample, TokenSample)

@@ -52,11 +52,6 @@ def column(config: TrialConfig) -> str:
     return config.source.column or made
 
 
-def parquet_files(config: TrialConfig) -> list[Path]:
-    """The files, in their order."""
-    return sorted(parquet_folder(config).glob("*.parquet"))
-
-
 def prepare_parquet(config: TrialConfig) -> None:
     """Make the folder and check it, or check one that somebody else made.
 

@@ -15,11 +15,9 @@ from typing import Protocol
 import torch
 
 from raybench.errors import DataError
-from raybench.sources.base import Unpack
+from raybench.sources.base import Batches, Unpack
 from raybench.sources.host import Sender
 from raybench.spec.samples import Batch
-
-_CLOSE_LIMIT_S = 5.0         # for a pass that is being begun; where a peer has failed, it never will be
 
 
 class Stream(Protocol):
@@ -46,7 +44,7 @@ class Rows:
 class StreamBatches:
     """Micro-batches of a rank. One that a pass does not fill is filled from the next: nothing is dropped or padded.
 
-    `finished_passes`: how many rows each whole pass gave, which is for the streams to decide.
+    `passes`: how many rows each whole pass gave, which is for the streams to decide.
     """
 
     def __init__(self, streams: Sequence[Stream], rows: Rows, unpack: Unpack, device: torch.device) -> None:
@@ -57,7 +55,7 @@ class StreamBatches:
         self._begun = 0
         self._pass = self._begin()
         self._coming: _Pass | None = None
-        self.finished_passes: list[int] = []
+        self.passes: list[int] = []
 
     def __next__(self) -> Batch:
         wanted, pieces = self._rows.micro_batch, list[torch.Tensor]()
@@ -84,7 +82,7 @@ class StreamBatches:
             rest, self._rest = self._rest, None
             return rest
         while (rows := self._pass.next()) is None:
-            self.finished_passes.append(self._taken)
+            self.passes.append(self._taken)
             if not self._taken:
                 raise DataError("a whole pass held no row for this rank; give a larger source.num_samples")
             self._taken = 0
@@ -95,10 +93,15 @@ class StreamBatches:
         return rows
 
     def _begin(self) -> _Pass:
-        assert self._streams, "closed"
+        assert self._streams, "closed, or opened where nothing streams"
         stream = self._streams[self._begun % len(self._streams)]
         self._begun += 1
         return _Pass(stream, self._rows, pinned=self._pinned)
+
+
+def finished_passes(batches: Batches) -> tuple[int, ...] | None:
+    """How many rows each pass that has ended gave this rank; None where batches are not streamed."""
+    return tuple(batches.passes) if isinstance(batches, StreamBatches) else None
 
 
 class _Pass:
@@ -108,7 +111,7 @@ class _Pass:
         self._batches: Iterator[dict[str, torch.Tensor]] = iter(())
         self._first: torch.Tensor | None = None
         self._error: Exception | None = None
-        self._column, self._closed = rows.column, False
+        self._column, self._closed, self._ending = rows.column, False, threading.Lock()
         self._thread = threading.Thread(
             target=self._open, args=(stream, rows, pinned), name="raybench-stream", daemon=True
         )
@@ -126,9 +129,12 @@ class _Pass:
             raise _told(error) from error
 
     def close(self) -> None:
-        """Let go of it, and of what it has fetched ahead."""
+        """Let go of it, and of what it has fetched ahead.
+
+        One that is being begun is not waited for: where a peer has failed, it never will be. It ends when whoever made
+        the streams ends them.
+        """
         self._closed = True
-        self._thread.join(_CLOSE_LIMIT_S)
         if not self._thread.is_alive():
             self._end()
 
@@ -150,10 +156,11 @@ class _Pass:
         return None if found is None else found[self._column]
 
     def _end(self) -> None:
-        self._first = None
-        close: Callable[[], None] | None = getattr(self._batches, "close", None)
-        if close is not None:
-            close()
+        with self._ending:      # by the thread itself, or by whoever closes
+            batches, self._batches, self._first = self._batches, iter(()), None
+            close: Callable[[], None] | None = getattr(batches, "close", None)
+            if close is not None:
+                close()
 
 
 def _told(error: Exception) -> Exception:

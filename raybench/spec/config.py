@@ -142,7 +142,7 @@ class TrialConfig(Frozen):
     timing: Timing = "events"
     attention: Attention | None = None       # the kernel; auto: torch's own choice
     activation_checkpointing: Checkpointing | None = None      # full: each block's forward runs again in the backward
-    data_cpus: Annotated[int, Field(ge=1)] | None = None       # CPUs of a node kept for Ray Data; None: 1 where it reads
+    data_cpus: Annotated[int, Field(ge=1)] | None = None       # of each node, kept for Ray Data; None: 1 if it reads
 
     @property
     def world_size(self) -> int:

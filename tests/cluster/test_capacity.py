@@ -49,3 +49,19 @@ def test_gpus_are_counted():
 def test_a_ray_without_free_cpus(cpus):
     """Others hold everything: said, not waited for."""
     assert isinstance(seat(room(cpus=cpus), workers=1, device_kind="cpu", cpus_asked=1.0), NoRoom)
+
+
+def test_tasks_that_read_data_have_their_cpu():
+    """A ray of three CPUs: (3 - 0.1 - 1) / 2 = 0.95 each; without the reading (3 - 0.1) / 2 would be a whole CPU."""
+    assert seat(room(cpus=3.0, data_cpus=1), workers=2, device_kind="cpu", cpus_asked=1.0) == Seat(0.95, 0, 1)
+    assert seat(room(cpus=3.0), workers=2, device_kind="cpu", cpus_asked=1.0) == Seat(1.0, 0, 1)
+
+
+def test_no_cpu_for_the_tasks_that_read_data():
+    """One CPU is theirs alone: said with the sum, not waited for."""
+    found = seat(room(cpus=1.0, data_cpus=1), workers=1, device_kind="cpu", cpus_asked=1.0)
+    assert isinstance(found, NoRoom)
+    assert found.reason == (
+        "1 workers need at least 0.01 CPUs beside 0.1 for the driver's own and 1 for Ray Data's tasks; Ray on 10.0.0.4 "
+        "has 1 free"
+    )

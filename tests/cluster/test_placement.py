@@ -101,3 +101,11 @@ def test_a_node_without_free_cpus_holds_nobody():
     found = placed([room("a", cpus=0.1), room("b")], 1)
     assert isinstance(found, Placement)
     assert found.node_ids == ("b",)
+
+
+def test_every_node_keeps_cpus_for_reading():
+    """Two nodes of 2 CPUs: 2 - 0.1 - 1 = 0.9 for each worker; two CPUs a node would leave none."""
+    there = [room("a"), room("b")]
+    words = {"workers": 2, "nodes": 2, "packing": "pack", "device_kind": "cpu", "cpus_asked": 1.0}
+    assert place(there, data_cpus=1, **words) == Placement(("a", "b"), Seat(0.9, 0, 2))
+    assert isinstance(place(there, data_cpus=2, **words), NoRoom)

@@ -188,3 +188,16 @@ def _split(rank: int, completed: int) -> Any:
 def _without_warmup(rank: Any) -> Any:
     kept = {name: values[2:] for name, values in dataclasses.asdict(rank.steps).items()}
     return dataclasses.replace(rank, steps=dataclasses.replace(rank.steps, **kept), warmup_steps=0)
+
+
+@pytest.mark.parametrize(("passes", "dropped"), [
+    ((None, None), None),                                   # not streamed
+    (((), ()), None),                                       # no epoch ended
+    (((1000, 1000), (1000, 1000)), 0),
+    (((999, 999), (1000, 1000)), 2),                        # one in each of two epochs
+    (((999, 999), (999,)), 2),                              # the second epoch has not ended on every rank
+])  # fmt: skip
+def test_samples_dropped(passes: tuple[tuple[int, ...] | None, ...], dropped: int | None) -> None:
+    """Of 2000 an epoch, those that no rank was given."""
+    ranks = [make_rank(rank, passes=given) for rank, given in enumerate(passes)]
+    assert figures(make_config(), COUNTS, ranks).samples_dropped == dropped

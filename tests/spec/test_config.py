@@ -16,6 +16,7 @@ from raybench.spec.expand import expand
 from raybench.spec.families.matmul import MATMUL, MatmulShape
 from raybench.spec.models.encdec import EncDecShape
 from raybench.spec.reader import sweep_from_bytes
+from raybench.spec.trial import worker_group
 
 GOLDEN = json.loads((Path(__file__).parent / "golden_keys.json").read_text())
 MATMUL_SQ1024 = TrialConfig(
@@ -56,7 +57,7 @@ def test_golden_keys(release: str, name: str) -> None:
 
 @pytest.mark.parametrize("change", [
     {"model_name": "mine"}, {"batch_given": "global_batch"}, {"timeout_s": 9.0}, {"cpus_per_worker": 2.0},
-    {"source": Source(data_dir="/elsewhere")},
+    {"source": Source(data_dir="/elsewhere")}, {"data_cpus": 2},
 ])  # fmt: skip
 def test_names_paths_and_limits_are_not_in_the_keys(change: dict[str, Any]) -> None:
     """They change neither the work nor how it is measured."""
@@ -140,3 +141,13 @@ def test_strict_values() -> None:
     assert Optimizer(lr=1) == Optimizer(lr=1.0)
     odd = MATMUL_SQ1024.model_copy(update={"num_workers": 3})
     assert list(MATMUL.rule(odd)) == ["model: 1024 rows do not divide over 3 workers; 1023 and 1026 do"]
+
+
+@pytest.mark.parametrize(("source", "asked", "held"), [
+    ("device", None, 0), ("ray_data", None, 1), ("ray_data", 3, 3), ("device", 1, 1),
+])  # fmt: skip
+def test_cpus_kept_for_reading(source: Any, asked: int | None, held: int) -> None:
+    """One where Ray Data reads; asked for, others keep them too, and so share its worker group."""
+    config = encdec(source=Source(name=source), data_cpus=asked)
+    assert config.data_cpus_held == held
+    assert (worker_group(config) == worker_group(encdec())) == (held == 0)

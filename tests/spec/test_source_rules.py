@@ -19,6 +19,13 @@ from raybench.spec.reader import sweep_from_bytes
      "source: source cifar100 has no num_samples"),
     ("workload: encdec, vocab_size: 65537, source: {name: shards, dtype: uint16}",
      "source: uint16 cannot hold a vocabulary of 65537"),
+    ("workload: encdec, num_workers: 4, source: {name: ray_data, num_samples: 3}",
+     "source: 3 samples leave none for some of 4 workers"),
+    ("workload: resnet, source: {name: ray_data, path: /data}",
+     "source: a path is for tokens; images of ray_data are those that are made for it"),
+    ("workload: decoder, source: {name: ray_data, column: text}",
+     "source: column is for Parquet of your own; give its source.path, too"),
+    ("workload: encdec, source: {name: ray_data, loader_workers: 2}", "source: source ray_data has no loader_workers"),
 ])  # fmt: skip
 def test_what_does_not_fit(base: str, what: str) -> None:
     """One line, before anything starts."""
