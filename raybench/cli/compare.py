@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Annotated
 
 import typer
@@ -39,7 +40,7 @@ def compare(
             frame, by=by, baseline=baseline, prices=prices, allow_quick=allow_quick, include_invalid=include_invalid
         )
     except NothingVaries as error:
-        instead = f": raybench compare {' '.join(map(str, outs))} --by {error.varying[0]}" if error.varying else ""
+        instead = f": raybench compare {shlex.join(outs)} --by {error.varying[0]}" if error.varying else ""
         raise UsageError(f"{error.told}{what_varies(error.varying)}{instead}") from None
     if as_json:
         print_frame(compared.table)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from raybench.cli.tell import tell
@@ -12,7 +11,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def loaded(outs: list[Path], *, latest: bool = True, columns: list[str] | None = None) -> pd.DataFrame:
+def loaded(outs: list[str], *, latest: bool = True, columns: list[str] | None = None) -> pd.DataFrame:
     """The rows under `outs`; a file that cannot be read is one line on stderr."""
     from raybench.results.load import load
 

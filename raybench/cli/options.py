@@ -37,7 +37,7 @@ Sweep = Annotated[
         metavar="SWEEP", help="A sweep file, or the name of a shipped one: `quick`.", autocompletion=_sweep_names
     ),
 ]
-Outs = Annotated[list[Path], typer.Argument(help="Folders of results.", metavar="OUT...")]
+Outs = Annotated[list[str], typer.Argument(help="Folders of results, or s3://BUCKET/PREFIX.", metavar="OUT...")]
 Overrides = Annotated[
     list[str],
     typer.Option(

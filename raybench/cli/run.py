@@ -24,7 +24,8 @@ def run(
     *,
     sweep: Sweep,
     out: Annotated[
-        str, typer.Option(metavar="OUT", help="Folder of results; what it holds already is not run again.")
+        str,
+        typer.Option(metavar="OUT", help="Folder of results, or s3://BUCKET/PREFIX; what it holds is not run again."),
     ] = "results",
     local: Annotated[bool, flag("--local", help="Start a private Ray on this machine.")] = False,
     address: Annotated[str | None, typer.Option(metavar="HOST:PORT", help="Join the Ray there.")] = None,

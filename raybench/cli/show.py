@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -36,7 +35,7 @@ def show(
     print_left(len(frame) - len(shown))
 
 
-def _show_trial(outs: list[Path], asked: str, as_json: bool) -> None:
+def _show_trial(outs: list[str], asked: str, as_json: bool) -> None:
     from raybench.report.find_trial import find_trial, traceback_file
     from raybench.report.output import print_parts, print_rows, stdout_width
     from raybench.report.trial_page import trial_page

@@ -158,6 +158,8 @@ class Dispatcher:
         self._store.append_log({"event": "start", "trial_id": planned.trial_id, "trial_uid": attempt.trial_uid})
         finished = self._end_attempt(attempt)
         self._commit(finished)
+        for text in self._store.settle():      # without the lock: a signal must not wait for a store that is away
+            self._observer.notice(text)
         return finished.trial
 
     def _commit(self, finished: Finished) -> None:

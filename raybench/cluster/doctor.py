@@ -25,8 +25,10 @@ from raybench.cluster.placement import Placement, place
 from raybench.cluster.probe import Talked, talk
 from raybench.cluster.quiet import printing_into
 from raybench.cluster.run import ray_settings
-from raybench.errors import ClusterError
+from raybench.errors import ClusterError, StoreError
 from raybench.results.layout import new_run_id
+from raybench.results.objects import ObjectPath, retried
+from raybench.results.place import Place, place_of
 
 ASK_LIMIT_S = 90.0
 
@@ -48,7 +50,7 @@ def diagnose(*, out: str, local: bool, address: str | None) -> Diagnosis:
     """Join the Ray that a run would join, look at every node, let all of them talk, and try the folder of results."""
     healthy: list[str] = []
     inventory = None
-    findings: list[Finding] = list(_storage(Path(out).expanduser()))
+    findings: list[Finding] = list(_storage(place_of(out)))
     scratch = tempfile.TemporaryDirectory(prefix="raybench-doctor-", ignore_cleanup_errors=True)
     with scratch as folder, printing_into(Path(folder) / "ray.log"), ray_settings():
         try:
@@ -142,9 +144,12 @@ def _authentication(choice: Choice) -> Iterator[Finding]:
         yield Finding("warning", "Ray", what, "start it with RAY_AUTH_MODE=token and a token")
 
 
-def _storage(out: Path) -> Iterator[Finding]:
-    """Write, rename, list and remove, as a commit does."""
+def _storage(out: Place) -> Iterator[Finding]:
+    """Write, rename (in a folder), list and remove, as a commit does."""
     probe = f".raybench-doctor-{uuid.uuid4().hex[:8]}"
+    if isinstance(out, ObjectPath):
+        yield from _object_store(out, probe)
+        return
     try:
         out.mkdir(parents=True, exist_ok=True)
         (out / f"{probe}.part").write_bytes(b"x" * 4096)
@@ -156,3 +161,16 @@ def _storage(out: Path) -> Iterator[Finding]:
         return
     if not listed:
         yield Finding("error", str(out), "a file that was written is not listed", "give another --out")
+
+
+def _object_store(out: ObjectPath, probe: str) -> Iterator[Finding]:
+    try:
+        retried(lambda: (out / probe).write_bytes(b"x" * 4096))
+        listed = out / probe in out.below(recursive=False)
+        (out / probe).remove()
+    except StoreError as error:
+        what, _, cure = str(error).rpartition("; ")
+        yield Finding("error", str(out), what or cure, cure if what else "give another --out")
+        return
+    if not listed:
+        yield Finding("error", str(out), "an object that was written is not listed", "give another --out")

@@ -13,6 +13,7 @@ from typing import Any
 from raybench.cluster.exit_code import EXPECTED
 from raybench.cluster.naming import cluster_name
 from raybench.errors import UsageError
+from raybench.results.place import Place, place_of
 from raybench.results.resume import outcome_set, retry_set
 from raybench.spec.names import is_name
 
@@ -41,21 +42,25 @@ class RunOptions:
     wait_for_nodes_s: float = 0.0
     verbose: bool = False
 
-    def folder(self) -> Path:
+    def place(self) -> Place:
         """Where results go. Raises UsageError for a place that would lose them."""
         if not self.out.strip():
             raise UsageError("--out: give a folder")
-        if "://" in self.out:
-            raise UsageError(f"--out {self.out}: object storage is not supported yet; give a folder")
         try:
-            path = Path(self.out).expanduser()
-        except RuntimeError:
-            raise UsageError(f"--out {self.out}: no such user") from None
-        if os.environ.get("RAY_JOB_CONFIG_JSON_ENV_VAR") and not path.is_absolute():
+            place = place_of(self.out)
+        except UsageError as error:
+            raise UsageError(f"--out {error}") from None
+        if os.environ.get("RAY_JOB_CONFIG_JSON_ENV_VAR") and isinstance(place, Path) and not place.is_absolute():
             raise UsageError(
-                f"--out {self.out}: inside a Ray job a relative folder is deleted with the job; give an absolute path"
+                f"--out {self.out}: inside a Ray job a relative folder is deleted with the job; "
+                "give an absolute path or a URI such as s3://BUCKET/PREFIX"
             )
-        return path
+        return place
+
+    def place_text(self) -> str:
+        """The same as commands and `load` take it."""
+        place = self.place()
+        return str(place) if isinstance(place, Path) else self.out
 
     def accepted(self) -> frozenset[str]:
         """Outcomes that count as expected. Raises UsageError for one that does not exist."""
@@ -84,7 +89,7 @@ class RunOptions:
             raise UsageError(f"--wait-for-nodes {self.wait_for_nodes_s:g}: give seconds, 0 or more")
         if self.cluster is not None:
             cluster_name(self.cluster, head_host="")
-        self.folder()
+        self.place()
         self.accepted()
         self.retried()
         return self

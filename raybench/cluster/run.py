@@ -11,7 +11,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,7 +30,7 @@ from raybench.cluster.options import RunOptions
 from raybench.cluster.quiet import printing_into
 from raybench.cluster.rows import RunFacts
 from raybench.cluster.signals import EXIT_INTERRUPTED, SignalWatch, watching_signals
-from raybench.errors import UsageError
+from raybench.errors import StoreError, UsageError
 from raybench.record.run import Observer, RunClosed, RunOpened
 from raybench.record.trial import Trial
 from raybench.results.latest import latest
@@ -62,6 +62,8 @@ RAY_SETTINGS = {
 
 _THREAD_LIMIT_S = 30.0
 _ABANDONED_S = 86_400.0
+_STORE_LIMIT_S = 1.0
+"""An object store's share of the time in which an interrupted run must be gone."""
 
 
 class Silent:
@@ -145,11 +147,19 @@ class _Run:
         self._observer, self._callbacks, self._watch = observer, callbacks, watch
         self._run_id = new_run_id(now)
         self._done_since = options.done_since(now)
-        self._store = RunStore(options.folder(), spec.name, self._run_id)
+        self._store = RunStore(options.place(), spec.name, self._run_id)
+        self._before: tuple[EarlierAttempt, ...] = ()
 
     def execute(self) -> RunClosed:
         """Join Ray, run what is left, leave. Nothing of Ray's reaches the terminal unless `verbose`."""
         self._on_stop(self._leave_early)
+        try:
+            return self._execute()
+        except BaseException:
+            self._leave_store()
+            raise
+
+    def _execute(self) -> RunClosed:
         source_hash()      # of the sources this process runs, before anybody edits them
         log = contextlib.nullcontext() if self._options.verbose else printing_into(self._store.meta / "ray.log")
         with log, ray_settings(), _scratch(self._run_id) as scratch, self._joined() as (choice, ray_address):
@@ -171,6 +181,7 @@ class _Run:
             if self._watch is not None:
                 self._watch.park_if_stopping()
             code = EXIT_INTERRUPTED if isinstance(error, KeyboardInterrupt) else getattr(error, "exit_code", 1)
+            self._leave_store()      # before the observer is told that all is over
             self._observer.closed(self._closed(cluster, work, code=code))
             raise
 
@@ -211,7 +222,8 @@ class _Run:
         expansion = _expand(self._spec, self._options, worker_counts(inventory.places))
         if not expansion.trials:
             raise UsageError(nothing_left(self._spec))
-        earlier, unreadable = self._earlier()
+        self._before, unreadable = self._earlier()
+        earlier = self._before
         committed = Committed(
             earlier, cluster=cluster, retry=self._options.retried(), newer_than=self._done_since
         )
@@ -234,7 +246,7 @@ class _Run:
         """What is committed so far, and what could not be read of it."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UnreadableFileWarning)
-            found = earlier_attempts(self._options.folder(), self._spec.name)
+            found = earlier_attempts(self._options.place(), self._spec.name)
         return found, [str(warning.message) for warning in caught]
 
     def _open(self, choice: Choice, address: str, inventory: Inventory, facts: RunFacts, work: _Work) -> None:
@@ -244,7 +256,7 @@ class _Run:
             sweep_run_id=self._run_id,
             ray=f"{which} ({choice.why})",
             hardware=inventory.hardware,
-            out=str(self._options.folder()),
+            out=self._options.place_text(),
             cluster=facts.cluster,
             planned=work.agenda.num_planned,
             done_earlier=work.agenda.num_done,
@@ -255,7 +267,7 @@ class _Run:
             self._observer.notice(f"the node {address} does not answer and is not used")
         for text in inventory.differences():
             self._observer.notice(text)
-        for text in work.warnings:
+        for text in (*work.warnings, *self._store.news()):
             self._observer.notice(text)
         self._write_resolved(work)
 
@@ -315,6 +327,11 @@ class _Run:
         self._write_resolved(work)      # what depended on results is known now
         planned = work.agenda.num_planned
         self._store.finish(planned=planned, committed=planned - closed.not_run)
+        try:
+            self._store.close()
+        except StoreError as error:
+            self._observer.closed(replace(closed, exit_code=error.exit_code))
+            raise
         self._observer.closed(closed)
         return closed
 
@@ -322,8 +339,8 @@ class _Run:
         trial_ids = tuple(work.agenda.reached) if work else ()
         planned = work.agenda.num_planned if work else 0
         since = self._done_since
-        earlier, _ = self._earlier()
-        rows = latest(one for one in earlier if since is None or one.started_at > since)
+        known = (*self._before, *self._store.attempts)
+        rows = latest(one for one in known if since is None or one.started_at > since)
         keys = [(cluster, trial_id) for trial_id in trial_ids]
         ended = [rows[key] for key in keys if key in rows]
         outcomes = Counter(row.outcome for row in ended)
@@ -336,7 +353,7 @@ class _Run:
             not_run=not_run,
             invalid=sum(row.outcome == "ok" and not row.valid for row in ended),
             exit_code=exit_code(outcomes, planned, self._options.accepted()) if code is None else code,
-            out=str(self._options.folder()),
+            out=self._options.place_text(),
             continue_command=self._options.continue_command(since, {} if not_run else outcomes),
             found=tuple(work.agenda.found) if work else (),
         )
@@ -347,8 +364,16 @@ class _Run:
 
     def _leave_early(self, cluster: str | None = None, work: _Work | None = None) -> None:
         """Told by a signal to stop: say what is committed and how to continue."""
+        self._leave_store()
         self._observer.closed(self._closed(cluster or "", work, code=EXIT_INTERRUPTED))
         shutil.rmtree(_scratch_folder(self._run_id), ignore_errors=True)
+
+
+    def _leave_store(self) -> None:
+        """The run ends early: say where rows wait that an object store did not take in time."""
+        waiting = self._store.leave(_STORE_LIMIT_S)
+        if waiting is not None:
+            self._observer.notice(waiting)
 
 
 def _find_mistakes(spec: SweepSpec, options: RunOptions) -> None:

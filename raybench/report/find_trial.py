@@ -12,6 +12,7 @@ import pandas as pd
 from raybench.errors import UsageError
 from raybench.report.text import literal, shortened
 from raybench.results.layout import RunFiles, find_root
+from raybench.results.place import place_of
 
 _LISTED = 5
 _SWEEP = re.compile(r"(?!.*\.\.)[a-z0-9][a-z0-9._-]{0,63}")
@@ -45,5 +46,6 @@ def traceback_file(outs: Sequence[str | Path], row: Mapping[str, Any]) -> str | 
     sweep, run_id, uid = (str(row[name]) for name in ("sweep", "sweep_run_id", "trial_uid"))
     if not (_SWEEP.fullmatch(sweep) and _RUN_ID.fullmatch(run_id) and _UID.fullmatch(uid)):
         return None          # anybody may have written the row: it must not name a file elsewhere
-    paths = [RunFiles(find_root(Path(out)), sweep, run_id).traceback(uid) for out in outs]
+    names = RunFiles(Path(), sweep, run_id).traceback(uid).parts
+    paths = [find_root(place_of(out)).joinpath(*names) for out in outs]
     return next((str(path) for path in paths if path.is_file()), None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 import pandas as pd
 
 from raybench.record.run import RunClosed
@@ -20,7 +22,7 @@ def print_run_end(closed: RunClosed) -> None:
     rows = _planned_rows(closed)
     print_parts("", trial_table(rows.head(TABLE_ROWS), stdout_width(), rows["trial_id"]))
     print_parts(*legend(rows.head(TABLE_ROWS).to_dict("records")))
-    print_left(len(rows) - TABLE_ROWS, f"raybench show {closed.out} --all")
+    print_left(len(rows) - TABLE_ROWS, f"raybench show {shlex.quote(closed.out)} --all")
     if closed.found:
         best = fastest_line(closed.found)
         print_parts("", *map(found_line, closed.found), *([best] if best else []))

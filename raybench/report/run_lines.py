@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
@@ -137,14 +138,14 @@ def next_line(run: RunClosed, by: str | None) -> str:
     """
     if run.exit_code:
         return f"to go on:  {literal(run.continue_command)}"
-    look = f"raybench compare {run.out} --by {by}" if by else f"raybench show {run.out}"
+    look = f"raybench compare {shlex.quote(run.out)} --by {by}" if by else f"raybench show {shlex.quote(run.out)}"
     return f"next:  {literal(look)}"
 
 
 def why_line(run: RunClosed, failed: Sequence[str]) -> str:
     """The command that tells why the first of the `failed` ids failed."""
     more = f"   (and {len(failed) - 1} more)" if len(failed) > 1 else ""
-    return f"why:  raybench show {literal(run.out)} --trial {failed[0]}{more}"
+    return f"why:  raybench show {literal(shlex.quote(run.out))} --trial {failed[0]}{more}"
 
 
 def varying_axis(rows: pd.DataFrame) -> str | None:

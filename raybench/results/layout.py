@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Final
 
 from raybench.errors import StoreError, UsageError
+from raybench.results.objects import ObjectPath, retried
+from raybench.results.place import Place
 from raybench.spec.names import is_name
 
 MAJOR: Final = 1
@@ -38,7 +41,7 @@ def new_run_id(now: datetime) -> str:
 
 @dataclass(frozen=True)
 class RunFiles:
-    """The files that one run owns. `root` is the `raybench-v1` folder."""
+    """The files that one run owns. `root` is the `raybench-v1` folder; with `Path()`, names within one anywhere."""
 
     root: Path
     sweep: str
@@ -73,12 +76,14 @@ class RunFiles:
         return self.meta / "tracebacks" / f"{trial_uid}.txt"
 
 
-def find_root(out: Path) -> Path:
+def find_root(out: Place) -> Place:
     """The `raybench-v1` folder of `out`, which may be that folder itself; `StoreError` where there is none."""
-    if not out.is_dir():
-        raise StoreError(f"{out}: not a folder" if out.exists() else f"{out}: no such folder")
-    candidates = [out] if _LAYOUTS.fullmatch(out.resolve().name) else sorted(out.glob("raybench-v*/"))
-    roots = {int(found[1]): path for path in candidates if (found := _LAYOUTS.fullmatch(path.resolve().name))}
+    candidates: Sequence[Place]
+    if isinstance(out, ObjectPath):
+        candidates = [out] if _LAYOUTS.fullmatch(out.name) else retried(lambda: out.below(recursive=False))
+    else:
+        candidates = _folders(out)
+    roots = {int(found[1]): path for path in candidates if (found := _LAYOUTS.fullmatch(path.name))}
     newer = [path for major, path in roots.items() if major > MAJOR]
     if newer:
         raise StoreError(f"{newer[0]}: written by a newer raybench, this one reads up to {LAYOUT}; upgrade raybench")
@@ -87,7 +92,21 @@ def find_root(out: Path) -> Path:
     return roots[MAJOR]
 
 
-def table_files(root: Path, table: str, sweep: str | None = None) -> list[Path]:
+def _folders(out: Path) -> list[Path]:
+    if not out.is_dir():
+        raise StoreError(f"{out}: not a folder" if out.exists() else f"{out}: no such folder")
+    resolved = out.resolve()
+    return [resolved] if _LAYOUTS.fullmatch(resolved.name) else sorted(out.glob("raybench-v*/"))
+
+
+def table_files(root: Place, table: str, sweep: str | None = None) -> list[Place]:
     """The Parquet files of a table, sorted; of one sweep's folder when it is named. What starts with `_` is not one."""
-    pattern = f"{sweep or '*'}/*.parquet"
-    return sorted(path for path in (root / table).glob(pattern) if not path.name.startswith(("_", ".")))
+    found: Sequence[Place]
+    if isinstance(root, ObjectPath):
+        folder = root / table if sweep is None else root / table / sweep
+        depth = root.key.count("/") + 3
+        below = [path for path in retried(folder.below) if path.key.count("/") == depth]
+        found = [path for path in below if path.name.endswith(".parquet")]
+    else:
+        found = sorted((root / table).glob(f"{sweep or '*'}/*.parquet"))
+    return [path for path in found if not path.name.startswith(("_", "."))]

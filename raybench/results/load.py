@@ -16,7 +16,9 @@ import pyarrow.compute as pc
 from raybench.errors import StoreError, UsageError
 from raybench.record.trial import NEVER_REPLACES_OK
 from raybench.results.layout import find_root, table_files
-from raybench.results.read import REQUIRED, Unreadable, UnreadableFileWarning, iterate_file, read_file, readable_schema
+from raybench.results.objects import ObjectPath
+from raybench.results.place import Place, place_of
+from raybench.results.read import REQUIRED, Unreadable, UnreadableFileWarning, iterate_file, read_each, readable_schema
 from raybench.results.schema import TABLES
 
 MAX_TOTAL_BYTES: Final = 2 * 2**30
@@ -44,6 +46,8 @@ def load(
     columns: Sequence[str] | None = None,
 ) -> pd.DataFrame:
     """The rows of `table` (`trials`, `steps`, `telemetry` or `nodes`) under one or more result folders.
+
+    A folder may be a prefix in an object store: `s3://BUCKET/PREFIX` or `gs://BUCKET/PREFIX`.
 
     Columns have pandas' nullable types and are today's; those that an older raybench did not write are null.
     `latest`: only the latest attempt at each trial, and only its steps and telemetry. Rows of `trials` come in the
@@ -93,33 +97,34 @@ def load_steps(outs: str | Path | Sequence[str | Path], trial_uid: str) -> pd.Da
     return steps
 
 
-def _rows_of(path: Path, trial_uid: str) -> pa.Table:
+def _rows_of(path: Place, trial_uid: str) -> pa.Table:
     batches = [batch.filter(pc.equal(batch.column("trial_uid"), trial_uid)) for batch in iterate_file(path, "steps")]
     return pa.Table.from_batches(batches, schema=readable_schema("steps"))
 
 
-def _flat(outs: Iterable[str | Path | Sequence[str | Path]]) -> list[Path]:
-    paths = [Path(one) for out in outs for one in ([out] if isinstance(out, str | Path) else out)]
+def _flat(outs: Iterable[str | Path | Sequence[str | Path]]) -> list[Place]:
+    paths = [place_of(one) for out in outs for one in ([out] if isinstance(out, str | Path) else out)]
     if not paths:
         raise UsageError("name at least one folder of results")
     return paths
 
 
-def _roots(outs: Iterable[Path]) -> list[Path]:
+def _roots(outs: Iterable[Place]) -> list[Place]:
     """The layout folders of `outs`, each once."""
-    return list(dict.fromkeys(find_root(out).resolve() for out in outs))
+    roots = (find_root(out) for out in outs)
+    return list(dict.fromkeys(root if isinstance(root, ObjectPath) else root.resolve() for root in roots))
 
 
-def _files(roots: Iterable[Path], table: str) -> list[Path]:
+def _files(roots: Iterable[Place], table: str) -> list[Place]:
     return [path for root in roots for path in table_files(root, table)]
 
 
-def _read(roots: Iterable[Path], table: str, strict: bool, names: Sequence[str] | None = None) -> pd.DataFrame:
+def _read(roots: Iterable[Place], table: str, strict: bool, names: Sequence[str] | None = None) -> pd.DataFrame:
     tables: list[pa.Table] = []
     total_bytes = 0
-    for path in _files(roots, table):
+    for one in read_each(_files(roots, table), table, names):
         with _left_out(strict):
-            tables.append(read_file(path, table, names))
+            tables.append(one())
             total_bytes += tables[-1].nbytes
         if total_bytes > MAX_TOTAL_BYTES:
             raise StoreError(f"more than {MAX_TOTAL_BYTES >> 30} GiB of {table}: load fewer folders at once")

@@ -7,9 +7,10 @@ string is stored once. So text columns are kept as dictionaries until their deco
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 from typing import Final
 
 import pyarrow as pa
@@ -18,10 +19,13 @@ import pyarrow.parquet as pq
 
 from raybench.errors import StoreError
 from raybench.record.trial import SCHEMA_VERSION
+from raybench.results.objects import ObjectPath, ahead, retried
+from raybench.results.place import Place
 from raybench.results.schema import SCHEMA_VERSION_KEY, TABLE_KEY, schema
 
 MAX_COLUMNS: Final = 500
 MAX_TEXT_CHARACTERS: Final = 4096
+PARQUET_END: Final = b"PAR1"
 _BATCH_ROWS: Final = 65_536
 
 
@@ -56,7 +60,7 @@ class UnreadableFileWarning(UserWarning):
     """A file that was left out, with its path and the reason."""
 
 
-def read_file(path: Path, table: str, names: Sequence[str] | None = None) -> pa.Table:
+def read_file(path: Place, table: str, names: Sequence[str] | None = None) -> pa.Table:
     """The known columns of one file (or those of them in `names`), in the order and types of today's schema.
 
     Columns that an older version did not write are null; unknown ones are ignored. Raises `Unreadable`.
@@ -66,17 +70,35 @@ def read_file(path: Path, table: str, names: Sequence[str] | None = None) -> pa.
     return pa.Table.from_batches(batches, schema=wanted)
 
 
-def iterate_file(path: Path, table: str, names: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+def read_each(
+    paths: Sequence[Place], table: str, names: Sequence[str] | None = None
+) -> Iterator[Callable[[], pa.Table]]:
+    """`read_file` of each, to be called in turn; of an object store several are on their way at once."""
+    works = [partial(read_file, path, table, names) for path in paths]
+    return ahead(works) if any(isinstance(path, ObjectPath) for path in paths) else iter(works)
+
+
+def iterate_file(path: Place, table: str, names: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
     """The same as batches, for a caller that keeps only some rows of a large file."""
     wanted = readable_schema(table, names)
     try:
         # One open handle from metadata to last batch: a run may replace the path in between.
-        with path.open("rb") as handle:
+        with _fetched(path) if isinstance(path, ObjectPath) else path.open("rb") as handle:
             yield from _batches(handle, table, wanted)
     except Unreadable as error:
         raise Unreadable(f"{path}: {error}") from error
     except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
         raise Unreadable(f"{path}: {_first_line(error)}") from error
+
+
+def _fetched(path: ObjectPath) -> pa.BufferReader:
+    """An object whole, in memory. One that a run replaced between asking for its size and its bytes is cut: again."""
+    for pause_s in (0.05, 0.2, None):
+        data = retried(path.read_bytes)
+        if data.endswith(PARQUET_END) or pause_s is None:
+            break
+        time.sleep(pause_s)
+    return pa.BufferReader(data)
 
 
 def readable_schema(table: str, names: Sequence[str] | None = None) -> pa.Schema:

@@ -7,13 +7,13 @@ import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 
 from raybench.errors import UsageError
 from raybench.record.trial import OUTCOMES, RUN_AGAIN, Trial
 from raybench.results.latest import latest
 from raybench.results.layout import LAYOUT, check_name, table_files
-from raybench.results.read import Unreadable, UnreadableFileWarning, read_file
+from raybench.results.place import Place
+from raybench.results.read import Unreadable, UnreadableFileWarning, read_each
 
 
 @dataclass(frozen=True)
@@ -47,15 +47,16 @@ def as_earlier(trial: Trial) -> EarlierAttempt:
     return EarlierAttempt(**{name: getattr(trial, name) for name in EarlierAttempt.__dataclass_fields__})
 
 
-def earlier_attempts(out: Path, sweep: str) -> tuple[EarlierAttempt, ...]:
+def earlier_attempts(out: Place, sweep: str) -> tuple[EarlierAttempt, ...]:
     """Every committed attempt of a sweep under `out`, on any cluster; none where nothing was run yet.
 
     A file that cannot be read is named in an `UnreadableFileWarning`; what it held will run again.
     """
     found: list[EarlierAttempt] = []
-    for path in table_files(out / LAYOUT, "trials", check_name("sweep", sweep)):
+    paths = table_files(out / LAYOUT, "trials", check_name("sweep", sweep))
+    for one in read_each(paths, "trials", _COLUMNS):
         try:
-            rows = read_file(path, "trials", _COLUMNS).to_pylist()
+            rows = one().to_pylist()
         except Unreadable as error:
             warnings.warn(f"{error}; its trials count as not run", UnreadableFileWarning, stacklevel=2)
             continue

@@ -22,11 +22,19 @@ from raybench.record.telemetry import Telemetry
 from raybench.record.trial import Trial
 from raybench.results.atomic import make_folder, remove_leftovers, told_as_store_error, write_file
 from raybench.results.layout import LAYOUT, RunFiles, check_name
+from raybench.results.objects import ObjectPath
+from raybench.results.place import Place
+from raybench.results.resume import EarlierAttempt, as_earlier
 from raybench.results.schema import from_ranks, from_records, schema
+from raybench.results.upload import begin_upload
 
 SEGMENT_TRIALS: Final = 64
 SEGMENT_BYTES: Final = 2 * 2**20
 """A segment is closed at either: few enough rows to rewrite at each commit, enough that readers open few files."""
+SETTLE_LIMIT_S: Final = 10.0
+"""A commit lets the next trial wait this long for its upload, so that it falls outside of any measured window."""
+END_LIMIT_S: Final = 60.0
+"""The end of a run waits this long for an object store that does not answer."""
 _IN_COMMIT_ORDER: Final = ("steps", "telemetry", "trials")
 
 Steps: TypeAlias = Sequence[Step] | Mapping[int, RankSteps]
@@ -50,18 +58,28 @@ class _Segment:
 class RunStore:
     """Commits the attempts of one run into `<out>/raybench-v1`, in files that only this run writes.
 
+    Into an object store they go by a spool on this machine, which is where they lie when `commit` returns; `settle`
+    waits until they are there, `close` sees that all are.
+
     Safe to use from several threads. Every method that writes raises `StoreError` naming path and reason when it
     cannot; what was committed before stays readable, and the next commit starts from there.
     """
 
-    def __init__(self, out: Path, sweep: str, sweep_run_id: str) -> None:
-        self.files = RunFiles(out / LAYOUT, sweep, sweep_run_id)
+    def __init__(self, out: Place, sweep: str, sweep_run_id: str) -> None:
+        self._upload = begin_upload(out, LAYOUT, sweep_run_id) if isinstance(out, ObjectPath) else None
+        root = out / LAYOUT if self._upload is None else self._upload.spool.root
+        assert isinstance(root, Path)
+        self.files = RunFiles(root, sweep, sweep_run_id)
+        self.attempts: list[EarlierAttempt] = []
         self._lock = threading.Lock()
         self._segment = _Segment.empty(0)
         self._nodes: dict[str, Node] = {}
         for folder in (self.files.segment("trials", 0).parent, self.files.meta):
             make_folder(folder)
         remove_leftovers(self.files.root)
+        if self._upload is not None:
+            self.append_log({"event": "open"})
+            self._upload.begin(self.files.log)
 
     @property
     def meta(self) -> Path:
@@ -86,15 +104,53 @@ class RunStore:
             self._commit_nodes(nodes)
             grown = self._segment.plus(added)
             changed = [table for table in _IN_COMMIT_ORDER if added[table].num_rows]
-            sizes = [_write_table(self.files.segment(table, grown.number), grown.rows[table]) for table in changed]
+            sizes = [self._write_table(self.files.segment(table, grown.number), grown.rows[table]) for table in changed]
             full = grown.rows["trials"].num_rows >= SEGMENT_TRIALS or max(sizes) >= SEGMENT_BYTES
             self._segment = _Segment.empty(grown.number + 1) if full else grown
+            self.attempts.append(as_earlier(trial))
+            if full and self._upload is not None:
+                self._send(*self.meta.glob("*.*"))
+                self._upload.keep_no_longer([self.files.segment(table, grown.number) for table in _IN_COMMIT_ORDER])
 
     def _commit_nodes(self, nodes: Sequence[Node]) -> None:
         known = self._nodes | {node.node_key: node for node in nodes if node.node_key not in self._nodes}
         if len(known) > len(self._nodes):
-            _write_table(self.files.nodes, from_records("nodes", list(known.values())))
+            self._write_table(self.files.nodes, from_records("nodes", list(known.values())))
             self._nodes = known
+
+    def _write_table(self, path: Path, rows: pa.Table) -> int:
+        size_bytes = _write_table(path, rows)
+        self._send(path)
+        return size_bytes
+
+    def _send(self, *paths: Path) -> None:
+        """On to where they belong, when that is not where they were written."""
+        if self._upload is not None:
+            for path in paths:
+                self._upload.add(path)
+
+    def settle(self) -> list[str]:
+        """Wait until what was committed lies where it belongs, or has to wait; what there is to tell of that."""
+        if self._upload is not None:
+            self._upload.settle(SETTLE_LIMIT_S)
+        return self.news()
+
+    def news(self) -> list[str]:
+        """What there is to tell of an object store since the last time."""
+        return self._upload.news() if self._upload is not None else []
+
+    def leave(self, limit_s: float) -> str | None:
+        """Close in a hurry: where rows wait for the next run, None where all lie where they belong."""
+        self._send(*self.meta.glob("*.*"))
+        upload, self._upload = self._upload, None
+        return upload.leave(limit_s) if upload is not None else None
+
+    def close(self) -> None:
+        """See that everything lies where it belongs. StoreError where it does not, with the place where it waits."""
+        self._send(*self.meta.glob("*.*"))
+        upload, self._upload = self._upload, None
+        if upload is not None:
+            upload.end(END_LIMIT_S)
 
     def write_meta(self, name: str, text: str) -> Path:
         """Keep a text of this run, such as its resolved sweep."""
@@ -122,6 +178,7 @@ class RunStore:
         make_folder(path.parent)
         # An error's text may hold what is no Unicode; it is kept legible rather than refused.
         write_file(path, text.encode("utf-8", "backslashreplace"))
+        self._send(path)
         return path
 
 

@@ -16,7 +16,7 @@ NOON = datetime(2026, 11, 21, 12, tzinfo=timezone.utc)
         ({"fresh": True, "newer_than": NOON}, "--fresh"),
         ({"local": True, "address": "10.0.0.4:6379"}, "--local"),
         ({"accept": "oom_gpu"}, "oom_gpu"),
-        ({"out": "s3://bucket/x"}, "object storage"),
+        ({"out": "ftp://host/x"}, "--out ftp://host/x: results go to a folder, s3://BUCKET/PREFIX"),
         ({"out": ""}, "--out: give a folder"),
         ({"out": "~nobody-of-that-name/x"}, "no such user"),
         ({"cluster": "A B!"}, "--cluster"),
