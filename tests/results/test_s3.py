@@ -105,12 +105,11 @@ READING = ("show {}", "compare {} --by num_workers", "scaling {}", "export {} --
 @pytest.mark.parametrize("words", READING)
 def test_reading_commands_take_a_uri(s3: S3, tmp_path: Path, words: str):
     """The same rows on one worker and on two."""
-    uri = s3.uri("commands")
-    if words.startswith("show"):
-        store = RunStore(place_of(uri), "quick", RUN_ID)
-        for workers, step_ms in ((1, 50.0), (2, 60.0)):
-            store.commit(make_trial(make_config(num_workers=workers), step_ms=step_ms))
-        store.close()
+    uri = s3.uri(words.split()[0])
+    store = RunStore(place_of(uri), "quick", RUN_ID)
+    for workers, step_ms in ((1, 50.0), (2, 60.0)):
+        store.commit(make_trial(make_config(num_workers=workers), step_ms=step_ms))
+    store.close()
     done = CliRunner().invoke(cli.app, words.format(uri, tmp_path / "files").split(), env={"COLUMNS": "160"})
     assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
     assert (done.exit_code, done.stdout != "") == (0, True), done.output
