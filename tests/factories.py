@@ -91,7 +91,7 @@ def _asked(config: TrialConfig) -> dict[str, Any]:
         for name in (
             "workload", "seq_len", "vocab_size", "num_workers", "micro_batch", "grad_accum", "global_batch",
             "batch_given", "precision", "phase", "strategy", "compile", "isolation", "seed", "quality", "channels_last",
-            "cudnn_benchmark", "timing", "attention", "activation_checkpointing",
+            "cudnn_benchmark", "timing", "attention", "activation_checkpointing", "data_cache",
         )
     }  # fmt: skip
     return asked | {

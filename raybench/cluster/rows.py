@@ -127,6 +127,7 @@ def _asked(config: TrialConfig) -> dict[str, Any]:
             "seq_len", "vocab_size", "num_workers", "micro_batch", "grad_accum", "global_batch", "batch_given",
             "precision", "phase", "strategy", "compile", "timing", "isolation", "seed", "nodes", "packing",
             "channels_last", "cudnn_benchmark", "attention", "activation_checkpointing",
+            "data_cache",
         )},
     }  # fmt: skip
 

@@ -35,6 +35,7 @@ from raybench.engine.place import Place
 from raybench.engine.precision import effective, switch_tf32, unsupported
 from raybench.engine.ranks import Ranks
 from raybench.engine.reset import ProcessState
+from raybench.engine.storage_reads import file_bytes, storage_read_bytes
 from raybench.engine.stretch import Stretch, run_stretch
 from raybench.engine.telemetry import Telemetry
 from raybench.errors import UnsupportedError
@@ -134,7 +135,10 @@ class Session:
         warmup_s = time.perf_counter() - began
         restart_device_peak(self._device)
         warmup_ms = [step_ms for stretch in warmup for step_ms in stretch.step_ms]
-        window = run(window_steps(config.measure, warmup_ms, self._ranks.maximum))
+        steps = window_steps(config.measure, warmup_ms, self._ranks.maximum)
+        fetched = storage_read_bytes()
+        window = run(steps)
+        fetched = _grown(fetched, storage_read_bytes())
         memory = peaks(self._device)
         telemetry = self._telemetry.between(window.opened_ns, window.closed_ns, window.energy_j)
         ended = time.perf_counter()
@@ -162,6 +166,8 @@ class Session:
             create_s=built.create_s,
             retrieve_s=retrieve_s,
             passes=built.passes(),
+            file_bytes=file_bytes(config, len(window.step_ms)),
+            storage_read_bytes=fetched,
         )
 
     def _switch(self, config: TrialConfig) -> None:
@@ -227,6 +233,10 @@ def _steps(config: TrialConfig, place: Place, warmup: list[Stretch], window: Str
         epoch=_epochs(config, place, len(flags)),
         loss=tuple(value for stretch in stretches for value in stretch.loss),
     )
+
+
+def _grown(before: int | None, after: int | None) -> int | None:
+    return None if before is None or after is None else after - before
 
 
 def _starts_s(stretch: Stretch, origin_ns: int) -> list[float]:

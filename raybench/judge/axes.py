@@ -24,7 +24,7 @@ RAN: Final = (
 ASKED: Final = (
     "workload", "model", "seq_len", "vocab_size", "num_workers", "micro_batch", "grad_accum", "global_batch",
     "precision", "phase", "strategy", "compile", "attention", "activation_checkpointing", "optimizer", "source",
-    "loader_workers", "quality", "isolation", "device_requested", "seed", "nodes", "packing",
+    "data_cache", "loader_workers", "quality", "isolation", "device_requested", "seed", "nodes", "packing",
 )  # fmt: skip
 _PATHS: Final = {
     "loader_workers": {"source.loader_workers"},

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from raybench.measure.bandwidth import Bandwidth, bandwidth
 from raybench.measure.counts import Counts
+from raybench.measure.page_cache import Fetched, fetched
 from raybench.measure.statistics import block_interval, step_statistics
 from raybench.measure.throughput import Counted, Speed, counted, measured_step_ms, slowest, speed
 from raybench.measure.validity import Evidence, invalid_reasons, warnings
@@ -83,7 +84,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Figures(Counted, Speed, Bandwidth, Ends, DataWait, Resources, Compiling, Parts, Maths, Verdict):
+class Figures(Counted, Speed, Bandwidth, Ends, DataWait, Fetched, Resources, Compiling, Parts, Maths, Verdict):
     """All that is worked out from the ranks of a trial that ended well; each field is the column of that name."""
 
 
@@ -95,15 +96,16 @@ def figures(config: TrialConfig, counts: Counts, ranks: Sequence[RankResult]) ->
     statistics, interval = step_statistics(step_ms), block_interval(step_ms)
     work = counted(counts, ranks)
     rates = speed(work, ranks, statistics, interval)
-    used = resources(ranks)
+    used, read = resources(ranks), fetched(ranks)
     evidence = Evidence(
         counts=counts, ranks=ranks, counted=work, speed=rates, interval=interval, energy_j=used.energy_j,
-        timing=config.timing,
+        timing=config.timing, data_cache=config.data_cache, cache_state=read.cache_state,
     )  # fmt: skip
     moved = bandwidth(counts, rates.steps_per_s, len(ranks))
     inside = step_parts(slowest(ranks))
     parts = (
-        work, rates, moved, ends(ranks), data_wait(config, ranks), used, compiling(config, ranks), inside, maths(ranks),
+        work, rates, moved, ends(ranks), data_wait(config, ranks), read, used, compiling(config, ranks), inside,
+        maths(ranks),
         verdict(evidence),
     )  # fmt: skip
     return Figures(**{name: value for part in parts for name, value in asdict(part).items()})

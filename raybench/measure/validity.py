@@ -41,6 +41,8 @@ class Evidence:
     interval: Interval | None       # of the slowest rank's mean step time
     energy_j: float | None          # of all GPUs
     timing: str
+    data_cache: str | None = None       # as asked
+    cache_state: str | None = None      # as it was
 
 
 @dataclass(frozen=True)
@@ -165,6 +167,19 @@ def _small_share(evidence: Evidence) -> bool:
     return evidence.counts.small_share and any(rank.environment.device_kind == "cuda" for rank in evidence.ranks)
 
 
+def _not_cold(evidence: Evidence) -> bool:
+    """Where the kernel does not say nobody can promise it."""
+    return evidence.data_cache == "cold" and evidence.cache_state != "cold"
+
+
+def _not_warm(evidence: Evidence) -> bool:
+    return evidence.data_cache == "warm" and evidence.cache_state in ("cold", "mixed")
+
+
+def _from_memory(evidence: Evidence) -> bool:
+    return evidence.data_cache == "as_is" and evidence.cache_state == "warm"
+
+
 INVALID: tuple[Rule, ...] = (
     Rule(
         "too_few_steps",
@@ -194,6 +209,7 @@ INVALID: tuple[Rule, ...] = (
         _steps_do_not_sum,
     ),
     Rule("timing_none", "It was timed without waiting for the device.", lambda evidence: evidence.timing == "none"),
+    Rule("not_cold", "Cold was asked for, and over 10 % of the data came from memory.", _not_cold),
 )
 WARNINGS: tuple[Rule, ...] = (
     Rule(
@@ -207,6 +223,8 @@ WARNINGS: tuple[Rule, ...] = (
     Rule("clocks_differ", f"Device and host clocks differ by more than {100 * CLOCKS_DIFFER:.0f} %.", _clocks_differ),
     Rule("skipped_steps", "Gradients overflowed in fp16: updates were skipped.", _skipped_steps),
     Rule("small_share", "A rank's share of the work is too small to fill its GPU.", _small_share),
+    Rule("not_warm", "Warm was asked for, and over 10 % of the data came from storage.", _not_warm),
+    Rule("from_memory", "The data files were read from memory, not from storage.", _from_memory),
 )
 OF_THE_RUN: Mapping[str, str] = MappingProxyType({
     "cluster_changed": "Nodes left or joined the cluster since the sweep began.",

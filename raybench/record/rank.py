@@ -69,7 +69,8 @@ class RankResult:
     `measured_s` is the window on this rank's host clock: barrier, device synchronisation, t0; work; device
     synchronisation, t1, barrier. `measured_samples` and `measured_tokens` were counted, not derived. `create_s` is
     part of `build_s` and `retrieve_s` of `teardown_s`; both are None where nothing is split. `passes` holds the samples
-    that each finished pass over streamed data gave this rank, None where data is not streamed.
+    that each finished pass over streamed data gave this rank, None where data is not streamed. `file_bytes` is what
+    the window's batches have in their files, `storage_read_bytes` what the kernel fetched from storage meanwhile.
     """
 
     rank: int
@@ -97,6 +98,8 @@ class RankResult:
     fingerprint_steps: int | None = None
     fingerprint_s: float = 0.0
     passes: tuple[int, ...] | None = None
+    file_bytes: int | None = None
+    storage_read_bytes: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

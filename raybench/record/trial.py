@@ -29,6 +29,7 @@ _OK = "unless ok"
 _GPU = "unless ok on a GPU that answers"
 _SPLIT = "unless ok and split by rows"
 _COLLECTIVE = "unless ok and a collective"
+_FILES = "unless ok, a source that reads files, and a kernel that says"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +82,7 @@ class Trial:
     attention: str | None = column("attention kernel asked for, or auto", null=_ASKED)
     optimizer: str | None = column("optimizer's name", null=_ASKED)
     source: str | None = column("where batches come from", null=_ASKED)
-    data_cache: str | None = column("cold, warm or as_is", null="not measured yet")
+    data_cache: str | None = column("what the page cache held at first: cold, warm or as_is", null=_ASKED)
     loader_workers: int | None = column("data-loading processes of each rank", null=_ASKED)
     isolation: str = column("how long worker processes live: repeat, warm or fresh")
     timing: str | None = column("how steps are timed: events, sync or none", null="in rows of raybench 0.1.0")
@@ -286,4 +287,15 @@ class Trial:
     fingerprint_steps: int | None = column("steps of that run", null="unless ok and the workload has a phase")
     fingerprint_s: float | None = column(
         "that run, apart from all that is measured", unit="s", over_ranks="max", null=_OK
+    )
+    # page cache
+    file_bytes: int | None = column(
+        "bytes that the window's batches have in their files", unit="B", over_ranks="sum", null=_FILES
+    )
+    storage_read_bytes: int | None = column(
+        "bytes that the kernel fetched from storage for the ranks and their loaders in the window", unit="B",
+        over_ranks="sum", null=_FILES,
+    )  # fmt: skip
+    cache_state: str | None = column(
+        "where file_bytes came from: cold (storage, 90 % and more), warm (memory, likewise) or mixed", null=_FILES
     )

@@ -73,6 +73,9 @@ _DATA: Final[Sequence[Line]] = (
     ("share of the window", "data_stall_fraction", _with_unit("%", percent)),
     ("first batch after", "first_batch_s", _with_unit("s", three)),
     ("samples dropped", "samples_dropped", count),
+    ("page cache", "cache_state", as_text),
+    ("GB in files", "file_bytes", giga),
+    ("GB from storage", "storage_read_bytes", giga),
 )
 _MEMORY: Final[Sequence[Line]] = (
     ("GPU, allocated", "peak_memory_allocated_bytes", _with_unit("GiB", gib)),

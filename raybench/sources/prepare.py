@@ -13,6 +13,7 @@ from raybench.sources import manifest
 from raybench.sources.cifar100 import prepare_cifar100
 from raybench.sources.layout import Layout, folder, layout, shard_name
 from raybench.sources.lock import locked
+from raybench.sources.page_cache import settle
 from raybench.sources.parquet import prepare_parquet
 from raybench.sources.records import records, samples_at_a_time
 from raybench.sources.root import data_root
@@ -23,7 +24,9 @@ _SPARE_BYTES = 256 * 2**20           # left free on the disk
 
 
 def prepare(config: TrialConfig) -> None:
-    """Make, or check, what a config's source needs on this node. Sources that need nothing are done at once.
+    """Make, or check, what a config's source needs on this node, and settle what the page cache holds of it.
+
+    Sources that need nothing are done at once.
 
     A second run that wants the same data waits until the first has it, then checks it.
 
@@ -36,6 +39,7 @@ def prepare(config: TrialConfig) -> None:
         return
     try:
         makers[config.source.name](config)
+        settle(config)
     except OSError as error:
         where = data_root(config.source.data_dir)
         raise DataError(f"cannot prepare data in {where}: {error}; choose another source.data_dir") from error

@@ -10,11 +10,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from raybench.sources.cifar100 import train_path
-from raybench.sources.layout import folder
-from raybench.sources.parquet import parquet_folder
+from raybench.sources.places import place
 from raybench.sources.prepare import prepare
-from raybench.sources.token_file import token_path
 from raybench.spec.config import TrialConfig
 from raybench.spec.expand import expand
 from raybench.spec.reader import read_sweep, sweep_from_bytes
@@ -51,13 +48,6 @@ def prepare_all(
         was_there, started_s = path.exists(), time.perf_counter()
         prepare(config)
         yield Prepared(path, _size(path), time.perf_counter() - started_s, was_there)
-
-
-def place(config: TrialConfig) -> Path | None:
-    """Where the data lies that a config's source reads; None for a source that reads none."""
-    places = {"shards": folder, "tokens": token_path, "cifar100": train_path, "ray_data": parquet_folder}
-    found = places.get(config.source.name) if config.source is not None else None
-    return None if found is None else found(config)
 
 
 def _wanted(what: str, overrides: str | Sequence[str], no_plugins: bool) -> dict[Path, TrialConfig]:

@@ -24,6 +24,7 @@ Backend = Literal["auto", "nccl", "gloo"]
 Isolation = Literal["repeat", "warm", "fresh"]
 Packing = Literal["pack", "spread", "strict_spread"]
 Quality = Literal["full", "quick", "probe", "profiled"]
+DataCache = Literal["as_is", "cold", "warm"]
 SourceName = Literal["device", "memory", "generate", "shards", "tokens", "cifar100", "ray_data"]
 TokenDtype = Literal["uint16", "int32", "int64"]
 
@@ -49,6 +50,7 @@ ADDED_SINCE_RB1: dict[str, tuple[Any, ...]] = {
     "source.column": (None,),
     "source.block_mb": (None,),
     "source.preserve_order": (True,),
+    "data_cache": (None, "as_is"),
 }
 """Fields added after `rb1` with the values under which they are left out of the key, so that old keys stay.
 
@@ -143,6 +145,7 @@ class TrialConfig(Frozen):
     attention: Attention | None = None       # the kernel; auto: torch's own choice
     activation_checkpointing: Checkpointing | None = None      # full: each block's forward runs again in the backward
     data_cpus: Annotated[int, Field(ge=1)] | None = None       # of each node, kept for Ray Data; None: 1 if it reads
+    data_cache: DataCache | None = None      # cold: the page cache has none of the data when a trial starts; warm: all
 
     @property
     def world_size(self) -> int:
@@ -198,6 +201,7 @@ class TrialConfig(Frozen):
             self.attention not in (None, "auto") and f"attention={self.attention}",
             self.activation_checkpointing == "full" and "checkpointing",
             self.source and self.source.name,
+            self.data_cache if self.data_cache != "as_is" else None,
             f"×{self.num_workers}",
             self._placement_label(),
         ]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 SPECIFIC = (
     "seq_len", "vocab_size", "micro_batch", "global_batch", "grad_accum", "phase", "optimizer", "source",
-    "channels_last", "cudnn_benchmark", "attention", "activation_checkpointing",
+    "channels_last", "cudnn_benchmark", "attention", "activation_checkpointing", "data_cache",
 )  # fmt: skip
 """Settings that only some workloads have. The others (precision, strategy, seed, ...) belong to all."""
 NETWORK = ("grad_clip", "bucket_mb", "zero_stage")

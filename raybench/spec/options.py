@@ -9,6 +9,9 @@ from typing import Any
 _LARGE = MappingProxyType({"num_samples": 3_750_000})
 """A data set too large for a cache to hold, as in training: about 115 shards at sequence length 256 in 16 bits."""
 
+FROM_FILES = ("shards", "tokens", "cifar100")
+"""Sources that read files of this node while a trial runs: those that the page cache matters to."""
+
 KNOWN_OPTIONS: Mapping[str, Mapping[str, frozenset[str]]] = MappingProxyType({
     "source": MappingProxyType({
         "device": frozenset({"num_samples"}),

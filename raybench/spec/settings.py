@@ -114,6 +114,7 @@ SETTINGS: Mapping[str, Setting] = types.MappingProxyType({setting.name: setting 
     _same("bucket_mb", "MB of gradients that ddp and zero1 reduce at a time; null: torch's own", nullable=True),
     _same("zero_stage", "what deepspeed shards: 1 optimizer state, 2 gradients too, 3 parameters too, 0 nothing"),
     Setting("source", "where batches come from: a name, or a mapping", field_type(Source, "name"), Source, "name"),
+    _same("data_cache", "what the page cache holds of the data first: cold nothing, warm all, as_is what it holds"),
     Setting("num_workers", "Ray Train workers, one a GPU; auto: 1, 2, 4, ... and all of the cluster", Count),
     _same("device", "what to run on; auto: cuda where the cluster has a GPU"),
     _same("backend", "collective backend; auto: nccl on cuda, gloo on cpu"),

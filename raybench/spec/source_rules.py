@@ -7,6 +7,8 @@ from types import MappingProxyType
 
 from raybench.spec.config import Source, TrialConfig
 from raybench.spec.family import Family
+from raybench.spec.mistakes import either
+from raybench.spec.options import FROM_FILES
 from raybench.spec.samples import ImageSample, Sample, TokenSample
 
 CIFAR100_CLASSES = 100
@@ -19,6 +21,8 @@ def source_mistakes(family: Family, config: TrialConfig) -> Iterable[str]:
     source = config.source
     if source is None:
         return
+    if source.name not in FROM_FILES and config.data_cache not in (None, "as_is"):
+        yield f"data_cache: only {either(FROM_FILES)} read files, {source.name} does not"
     sample = family.sample(config)
     if source.name == "cifar100" and not isinstance(sample, ImageSample):
         yield f"source: cifar100 holds images, and {family.name} takes tokens"

@@ -14,6 +14,7 @@ _OURS: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "batch": ("micro_batch", "global_batch"),
     "batch_size": ("micro_batch", "global_batch"),
     "bs": ("micro_batch", "global_batch"),
+    "cache": ("data_cache",),
     "dtype": ("precision",),
     "epoch": ("epochs", "measure"),
     "epochs": ("measure",),

@@ -92,6 +92,9 @@ def test_whole_answer_on_two_gpus() -> None:
         data_stall_fraction=pytest.approx(0.020 / 1.98),  # rank 0's share is the larger
         first_batch_s=0.5,
         samples_dropped=None,
+        file_bytes=None,
+        storage_read_bytes=None,
+        cache_state=None,
         peak_memory_allocated_bytes=20,
         peak_memory_reserved_bytes=40,
         peak_host_memory_bytes=7,

@@ -216,6 +216,26 @@ def test_a_share_too_small_for_a_gpu_is_told() -> None:
     assert judged(pair(), small) == (True, "", "")
 
 
+@pytest.mark.parametrize(("asked", "in_files", "from_storage", "judged_as"), [
+    ("cold", 1000, 990, (True, "", "")),
+    ("cold", 1000, 100, (False, "not_cold", "")),
+    ("cold", 1000, 500, (False, "not_cold", "")),
+    ("cold", 1000, None, (False, "not_cold", "")),
+    ("warm", 1000, 0, (True, "", "")),
+    ("warm", 1000, 500, (True, "", "not_warm")),
+    ("as_is", 1000, 0, (True, "", "from_memory")),
+    ("as_is", 1000, 500, (True, "", "")),
+    ("as_is", None, 0, (True, "", "")),
+])  # fmt: skip
+def test_where_the_data_came_from(
+    asked: str, in_files: int | None, from_storage: int | None, judged_as: tuple[bool, str, str]
+) -> None:
+    """A disk's figure that was memory's is wrong, and so is one that nobody can vouch for; the rest is told."""
+    ranks = pair(file_bytes=in_files, storage_read_bytes=from_storage)
+    found = figures(make_config(data_cache=asked), COUNTS, ranks)
+    assert (found.valid, found.invalid_reasons, found.warnings) == judged_as
+
+
 def test_every_rule_has_a_name_of_its_own_and_a_sentence() -> None:
     """`show` prints the meaning of each; names are joined by `;`."""
     names = [rule.name for rule in INVALID + WARNINGS]

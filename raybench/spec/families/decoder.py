@@ -51,7 +51,7 @@ DECODER = Family(
     default_model="small",
     settings=frozenset({
         "seq_len", "vocab_size", "micro_batch", "global_batch", "grad_accum", "phase", "optimizer", "source",
-        "attention", "activation_checkpointing",
+        "attention", "activation_checkpointing", "data_cache",
     }),
     strategies=NETWORK_STRATEGIES,
     defaults=MappingProxyType({
@@ -61,6 +61,7 @@ DECODER = Family(
         "phase": "train",
         "optimizer": {"name": "adamw", "lr": 1e-4},
         "source": {"name": "device"},
+        "data_cache": "as_is",
         "attention": "auto",
         "activation_checkpointing": "off",
     }),

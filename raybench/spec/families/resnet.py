@@ -43,7 +43,7 @@ RESNET = Family(
     default_model="resnet50",
     settings=frozenset({
         "micro_batch", "global_batch", "grad_accum", "phase", "optimizer", "source", "channels_last",
-        "cudnn_benchmark",
+        "cudnn_benchmark", "data_cache",
     }),
     strategies=NETWORK_STRATEGIES,
     defaults=MappingProxyType({
@@ -51,6 +51,7 @@ RESNET = Family(
         "phase": "train",
         "optimizer": {"name": "sgd", "lr": 0.1, "momentum": 0.9},
         "source": {"name": "device"},
+        "data_cache": "as_is",
         "channels_last": True,
         "cudnn_benchmark": True,
     }),
