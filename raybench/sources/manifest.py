@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
 from raybench.errors import DataError
+from raybench.sources.checksums import Described, Told, edges_sha256, whole_sha256
 from raybench.sources.layout import Layout, shard_name
 
 NAME: Final = "manifest.json"
-_EDGE_BYTES: Final = 2**20      # of each end of a shard; all of it would take as long as preparing again
 
 
-def write(directory: Path, layout: Layout) -> None:
+def write(directory: Path, layout: Layout, shards: Sequence[Described]) -> None:
     """Describe the finished shards, atomically: with the manifest in place the data set is complete."""
-    shards = [
-        {"name": shard_name(shard), "bytes": size, "edges_sha256": edges_sha256(directory / shard_name(shard))}
-        for shard, size in enumerate(layout.shard_sizes)
-    ]
     part = directory / f"_{NAME}.part"
     with part.open("w") as file:
-        json.dump({"layout": layout.facts(), "shards": shards}, file, indent=1)
+        json.dump({"layout": layout.facts(), "shards": [asdict(shard) for shard in shards]}, file, indent=1)
         file.flush()
         os.fsync(file.fileno())
     part.replace(directory / NAME)
@@ -44,21 +41,28 @@ def check(directory: Path, layout: Layout) -> None:
     for shard, size in enumerate(layout.shard_sizes):
         path = directory / shard_name(shard)
         if not path.is_file():
-            raise _spoilt(path, "is missing")
+            raise _spoilt(path, "is no file" if path.exists() else "is missing")
         if path.stat().st_size != size:
             raise _spoilt(path, f"has {path.stat().st_size} bytes instead of {size}")
         if edges_sha256(path) != shards[shard]["edges_sha256"]:
             raise _spoilt(path, "was altered: its first or last MB is not what was written")
 
 
-def edges_sha256(path: Path) -> str:
-    """SHA-256 over the first and the last MB of a file."""
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        digest.update(file.read(_EDGE_BYTES))
-        file.seek(max(0, path.stat().st_size - _EDGE_BYTES))
-        digest.update(file.read(_EDGE_BYTES))
-    return digest.hexdigest()
+def verify(directory: Path, layout: Layout, told: Told) -> None:
+    """The same, and every byte of every shard.
+
+    Raises:
+        DataError: likewise, or the manifest is of a version that kept no checksum of the whole.
+    """
+    check(directory, layout)
+    done = 0
+    for shard in _read(directory, layout):
+        path = directory / shard["name"]
+        if "sha256" not in shard:
+            raise _spoilt(directory / NAME, "is of an earlier version, without checksums of whole files")
+        if whole_sha256(path) != shard["sha256"]:
+            raise _spoilt(path, "was altered: its SHA-256 is not that of what was written")
+        told(done := done + path.stat().st_size, layout.total_bytes)
 
 
 def _read(directory: Path, layout: Layout) -> list[dict[str, Any]]:

@@ -21,9 +21,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from raybench.errors import DataError
+from raybench.sources.checksums import edges_sha256
 from raybench.sources.layout import DTYPES, Layout, layout
 from raybench.sources.lock import locked
-from raybench.sources.manifest import edges_sha256
 from raybench.sources.own_parquet import check_own
 from raybench.sources.records import record_shape, records, samples_at_a_time
 from raybench.sources.root import data_root

@@ -11,6 +11,7 @@ from raybench.sources.layout import DTYPES, folder, layout, shard_name
 from raybench.sources.parquet import parquet_folder
 from raybench.sources.token_file import read_sidecar, token_path, token_sample
 from raybench.spec.config import TrialConfig
+from raybench.spec.options import FROM_FILES
 
 
 def place(config: TrialConfig) -> Path | None:
@@ -23,7 +24,7 @@ def place(config: TrialConfig) -> Path | None:
 def data_files(config: TrialConfig) -> tuple[Path, ...]:
     """The files that hold its samples, in their order; none for a source that reads none."""
     where = place(config)
-    if where is None or config.source is None:
+    if where is None or config.source is None or config.source.name not in FROM_FILES:
         return ()
     if config.source.name == "shards":
         return tuple(where / shard_name(shard) for shard in range(len(layout(config).shard_sizes)))

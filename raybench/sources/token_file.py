@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -18,17 +17,17 @@ import numpy as np
 import numpy.typing as npt
 
 from raybench.errors import DataError
+from raybench.sources.checksums import Told, blocks, edges_sha256, nobody, whole_sha256
 from raybench.sources.layout import DTYPES, sample_of
 from raybench.sources.lock import locked
-from raybench.sources.manifest import edges_sha256
 from raybench.sources.records import samples_at_a_time, smallest_dtype
 from raybench.sources.root import data_root
+from raybench.sources.space import check_space
 from raybench.sources.tokens import GENERATOR_VERSION, tokens
 from raybench.spec.config import TrialConfig, canonical_json
 from raybench.spec.samples import TokenSample
 
 FORMAT_VERSION: Final = 1
-_SPARE_BYTES: Final = 256 * 2**20            # left free on the disk
 _SCANNED_BYTES: Final = 64 * 2**20
 _FOREIGN: Final = {b"\x93NUMPY": "a NumPy array", b"PK\x03\x04": "a zip archive, as torch.save writes",
                    b"\x80\x02": "a pickle", b"\x80\x04": "a pickle", b"PAR1": "a Parquet file"}  # fmt: skip
@@ -43,6 +42,7 @@ class Sidecar:
     max_token: int
     edges_sha256: str
     format_version: int = FORMAT_VERSION
+    sha256: str | None = None       # None in descriptions of earlier versions
 
     @property
     def num_bytes(self) -> int:
@@ -63,7 +63,7 @@ def token_path(config: TrialConfig) -> Path:
     return data_root(config.source.data_dir) / f"tokens-{name}" / "tokens.bin"
 
 
-def prepare_tokens(config: TrialConfig) -> None:
+def prepare_tokens(config: TrialConfig, told: Told = nobody) -> None:
     """Make the file, or describe one that somebody else made; and check it, whoever did.
 
     Raises:
@@ -75,10 +75,25 @@ def prepare_tokens(config: TrialConfig) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         with locked(path.parent):
             if not _sidecar_path(path).exists():
-                _write(path, config)
+                _write(path, config, told)
     elif not _sidecar_path(path).exists():
         _describe(path, config.source.dtype or "uint16")
     _check(path, config)
+
+
+def verify_tokens(config: TrialConfig) -> None:
+    """Hold every byte of the file to its description.
+
+    Raises:
+        DataError: it is another, or was described by a version that kept no checksum of the whole.
+    """
+    path = token_path(config)
+    _check(path, config)
+    expected = read_sidecar(path).sha256
+    if expected is None:
+        raise DataError(f"{_sidecar_path(path)} is of an earlier version, without a checksum; {_cure(path, config)}")
+    if whole_sha256(path) != expected:
+        raise DataError(f"{path} was altered: its SHA-256 is not that of what was described; {_cure(path, config)}")
 
 
 def token_sample(config: TrialConfig) -> TokenSample:
@@ -98,15 +113,17 @@ def _sidecar_path(path: Path) -> Path:
     return path.with_name(f"{path.name}.json")
 
 
-def _write(path: Path, config: TrialConfig) -> None:
+def _write(path: Path, config: TrialConfig, told: Told) -> None:
     """The stream of made-up tokens; its description last, so that a file without one is unfinished."""
     assert config.source is not None
     sample, num_samples, dtype = token_sample(config), config.source.num_samples, _dtype_asked(config)
-    _check_space(path, (num_samples * sample.stride + sample.overlap) * np.dtype(DTYPES[dtype]).itemsize)
+    total = (num_samples * sample.stride + sample.overlap) * np.dtype(DTYPES[dtype]).itemsize
+    check_space(path.parent, total, cure="choose another source.data_dir or a smaller source.num_samples")
     stream = TokenSample((sample.stride,), sample.vocab_size)
     part = path.with_name(f"_{path.name}.part")
     with part.open("wb") as file:
         for first in range(0, num_samples, chunk := samples_at_a_time(stream)):
+            told(file.tell(), total)
             indices = np.arange(first, min(first + chunk, num_samples), dtype=np.int64)
             file.write(tokens(config.seed, indices, stream).astype(DTYPES[dtype]).data)
         rest = tokens(config.seed, np.array([num_samples]), stream)[0, : sample.overlap]
@@ -117,23 +134,15 @@ def _write(path: Path, config: TrialConfig) -> None:
     _describe(path, dtype)
 
 
-def _check_space(path: Path, needed: int) -> None:
-    free = shutil.disk_usage(path.parent).free - _SPARE_BYTES
-    if needed > free:
-        raise DataError(
-            f"{path} needs {needed / 1e9:.1f} GB and its disk has {max(0, free) / 1e9:.1f} GB to spare; choose another "
-            "source.data_dir or a smaller source.num_samples"
-        )
-
-
 def _describe(path: Path, dtype: str) -> None:
     """Read the whole file once and write what it holds beside it."""
     _refuse_foreign(path)
     size, itemsize = path.stat().st_size, np.dtype(DTYPES[dtype]).itemsize
     if size == 0 or size % itemsize:
         raise DataError(f"{path} has {size} bytes, which is no number of {dtype} tokens; give its source.dtype")
+    largest, sha256 = _scanned(path, dtype)
     found = Sidecar(
-        dtype=dtype, num_tokens=size // itemsize, max_token=_largest(path, dtype), edges_sha256=edges_sha256(path)
+        dtype=dtype, num_tokens=size // itemsize, max_token=largest, edges_sha256=edges_sha256(path), sha256=sha256
     )
     part = path.with_name(f"_{path.name}.json.part")
     try:
@@ -154,15 +163,16 @@ def _refuse_foreign(path: Path) -> None:
         raise DataError(f"{path} is {what} and no flat file of tokens; write the tokens alone, as numpy's tofile does")
 
 
-def _largest(path: Path, dtype: str) -> int:
-    largest = 0
-    with path.open("rb") as file:
-        while block := file.read(_SCANNED_BYTES):
-            values: npt.NDArray[Any] = np.frombuffer(block, DTYPES[dtype])
-            if int(values.min()) < 0:
-                raise DataError(f"{path} holds negative numbers as {dtype}; give its source.dtype")
-            largest = max(largest, int(values.max()))
-    return largest
+def _scanned(path: Path, dtype: str) -> tuple[int, str]:
+    """The largest token and the SHA-256 of all, in one pass."""
+    largest, digest = 0, hashlib.sha256()
+    for block in blocks(path, _SCANNED_BYTES):
+        values: npt.NDArray[Any] = np.frombuffer(block, DTYPES[dtype])
+        if int(values.min()) < 0:
+            raise DataError(f"{path} holds negative numbers as {dtype}; give its source.dtype")
+        largest = max(largest, int(values.max()))
+        digest.update(block)
+    return largest, digest.hexdigest()
 
 
 def read_sidecar(path: Path) -> Sidecar:
@@ -188,10 +198,9 @@ def _check(path: Path, config: TrialConfig) -> None:
     """Hold the file to its description, and both to what the config asks for."""
     assert config.source is not None
     found, sample, asked = read_sidecar(path), token_sample(config), config.source.num_samples
-    cure = f"delete {_sidecar_path(path)} and run again" if config.source.path else (
-        f"delete the folder {path.parent} and run again")
+    cure = _cure(path, config)
     if not path.is_file():
-        raise DataError(f"{path} is missing; {cure}")
+        raise DataError(f"{path} {'is no file' if path.exists() else 'is missing'}; {cure}")
     if path.stat().st_size != found.num_bytes:
         raise DataError(f"{path} has {path.stat().st_size} bytes instead of {found.num_bytes}; {cure}")
     if edges_sha256(path) != found.edges_sha256:
@@ -209,3 +218,10 @@ def _check(path: Path, config: TrialConfig) -> None:
             f"{path} holds {there} samples of {sample.length} tokens, and source.num_samples asks for {asked}; give at "
             f"most {there}"
         )
+
+
+def _cure(path: Path, config: TrialConfig) -> str:
+    """A file of one's own is never deleted for a cure."""
+    assert config.source is not None
+    what = _sidecar_path(path) if config.source.path else f"the folder {path.parent}"
+    return f"delete {what} and run again"

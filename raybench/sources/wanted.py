@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from raybench.sources.checksums import nobody
 from raybench.sources.places import place
-from raybench.sources.prepare import prepare
+from raybench.sources.prepare import prepare, verify
 from raybench.spec.config import TrialConfig
 from raybench.spec.expand import expand
 from raybench.spec.reader import read_sweep, sweep_from_bytes
@@ -33,12 +35,16 @@ class Prepared:
     num_bytes: int
     seconds: float
     was_there: bool
+    verified: bool = False
 
 
 def prepare_all(
-    what: str, overrides: str | Sequence[str] = (), *, no_plugins: bool = False
-) -> Iterator[Prepared]:
+    what: str, overrides: str | Sequence[str] = (), *, no_plugins: bool = False, all_bytes: bool = False,
+    told: Callable[[Path, int, int], None] | None = None,
+) -> Iterator[Prepared]:  # fmt: skip
     """Prepare on this node what a sweep's trials read (a file, or a shipped sweep's name), or what one source reads.
+
+    With `all_bytes` every byte of it is hashed, too. `told` hears of each path how many of its bytes are done.
 
     Raises:
         SweepError, UsageError: there is no such sweep, or it or an override is wrong.
@@ -46,8 +52,11 @@ def prepare_all(
     """
     for path, config in _wanted(what, overrides, no_plugins).items():
         was_there, started_s = path.exists(), time.perf_counter()
-        prepare(config)
-        yield Prepared(path, _size(path), time.perf_counter() - started_s, was_there)
+        tell = nobody if told is None else functools.partial(told, path)
+        prepare(config, tell)
+        if all_bytes:
+            verify(config, tell)
+        yield Prepared(path, _size(path), time.perf_counter() - started_s, was_there, all_bytes)
 
 
 def _wanted(what: str, overrides: str | Sequence[str], no_plugins: bool) -> dict[Path, TrialConfig]:

@@ -18,7 +18,7 @@ import pytest
 from raybench.errors import DataError
 from raybench.sources import manifest
 from raybench.sources.layout import folder, layout
-from raybench.sources.prepare import prepare
+from raybench.sources.prepare import prepare, verify
 from raybench.sources.tokens import tokens
 from raybench.spec.config import Source, TrialConfig
 from raybench.spec.samples import TokenSample
@@ -109,6 +109,25 @@ def test_a_foreign_manifest_is_named_with_the_cure(config: TrialConfig, content:
     (folder(config) / manifest.NAME).write_text(content)
     with pytest.raises(DataError, match=r"manifest\.json (cannot be read|describes another data set)"):
         prepare(config)
+
+
+def test_every_byte_is_hashed_when_asked_for(config: TrialConfig) -> None:
+    """Shards of 3.2 MB: between the first and the last MB an altered byte is seen by `verify` only."""
+    of = config.model_copy(update={"source": Source(name="shards", num_samples=100_000, num_shards=2, dtype="int64",
+                                                    data_dir=config.source and config.source.data_dir)})
+    prepare(of)
+    heard: list[tuple[int, int]] = []
+    verify(of, lambda done, total: heard.append((done, total)))
+    assert heard == [(3_200_000, 6_400_000), (6_400_000, 6_400_000)]
+    path = folder(of) / "shard_0001.bin"
+    with path.open("r+b") as file:
+        file.seek(1_500_000)
+        byte = file.read(1)
+        file.seek(-1, os.SEEK_CUR)
+        file.write(bytes([byte[0] ^ 1]))
+    prepare(of)
+    with pytest.raises(DataError, match=r"shard_0001\.bin was altered: its SHA-256"):
+        verify(of)
 
 
 def test_without_a_manifest_it_is_prepared_again(config: TrialConfig) -> None:

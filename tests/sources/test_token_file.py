@@ -106,7 +106,7 @@ def _swap(path: Path) -> None:
     (lambda path: os.truncate(path, 40), "has 40 bytes instead of 42"),
     (_swap, "was altered"),
     (os.unlink, "is missing"),
-    (lambda path: (path.unlink(), path.mkdir()), "is missing"),
+    (lambda path: (path.unlink(), path.mkdir()), "is no file"),
     (lambda path: (path.unlink(), path.symlink_to("nowhere")), "is missing"),
     (lambda path: path.with_name(f"{path.name}.json").write_text("{}"), "cannot be read"),
     (lambda path: path.with_name(f"{path.name}.json").write_text("[]"), "cannot be read"),

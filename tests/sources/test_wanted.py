@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from raybench.errors import UsageError
+from raybench.errors import DataError, UsageError
 from raybench.sources.layout import located
 from raybench.sources.wanted import SOURCES, place, prepare_all
 from raybench.spec.expand import expand
@@ -50,6 +50,21 @@ def test_one_source_by_name(root: Path) -> None:
     (found,) = prepare_all("tokens", ["source.num_samples=20", "seq_len=8"])
     assert found.path.stat().st_size == 2 * (20 * 8 + 1) == found.num_bytes
     assert found.path.is_relative_to(root)
+
+
+def test_every_byte_by_the_command(root: Path) -> None:
+    """Says what it did; a byte changed in the middle of 4 MB is found by that alone."""
+    what = ("data", "prepare", "shards", "--set", "source.num_samples=16000", "--set", "seq_len=128",
+            "--set", "source.num_shards=1")  # fmt: skip
+    assert "prepared in" in run(*what).stdout
+    assert "verified in" in run(*what, "--verify").stdout
+    (shard,) = root.glob("*/shard_0000.bin")
+    content = bytearray(shard.read_bytes())
+    content[4_000_000] ^= 1
+    shard.write_bytes(content)
+    assert "checked in" in run(*what).stdout
+    with pytest.raises(DataError, match=r"shard_0000\.bin was altered: its SHA-256 .*; delete the folder"):
+        run(*what, "--verify")
 
 
 def test_every_source_that_can_be_prepared_is_known() -> None:
