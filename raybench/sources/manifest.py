@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -12,18 +11,16 @@ from typing import Any, Final
 from raybench.errors import DataError
 from raybench.sources.checksums import Described, Told, edges_sha256, whole_sha256
 from raybench.sources.layout import Layout, shard_name
+from raybench.sources.whole_file import whole_file
 
 NAME: Final = "manifest.json"
 
 
 def write(directory: Path, layout: Layout, shards: Sequence[Described]) -> None:
     """Describe the finished shards, atomically: with the manifest in place the data set is complete."""
-    part = directory / f"_{NAME}.part"
-    with part.open("w") as file:
-        json.dump({"layout": layout.facts(), "shards": [asdict(shard) for shard in shards]}, file, indent=1)
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(directory / NAME)
+    content = {"layout": layout.facts(), "shards": [asdict(shard) for shard in shards]}
+    with whole_file(directory / NAME) as file:
+        file.write(json.dumps(content, indent=1).encode())
 
 
 def exists(directory: Path) -> bool:

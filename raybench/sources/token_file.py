@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -24,13 +23,16 @@ from raybench.sources.records import samples_at_a_time, smallest_dtype
 from raybench.sources.root import data_root
 from raybench.sources.space import check_space
 from raybench.sources.tokens import GENERATOR_VERSION, tokens
+from raybench.sources.whole_file import whole_file
 from raybench.spec.config import TrialConfig, canonical_json
 from raybench.spec.samples import TokenSample
 
 FORMAT_VERSION: Final = 1
 _SCANNED_BYTES: Final = 64 * 2**20
 _FOREIGN: Final = {b"\x93NUMPY": "a NumPy array", b"PK\x03\x04": "a zip archive, as torch.save writes",
-                   b"\x80\x02": "a pickle", b"\x80\x04": "a pickle", b"PAR1": "a Parquet file"}  # fmt: skip
+                   b"\x80\x02\x8a\n": "a pickle, as torch.save wrote", b"\x80\x04\x95": "a pickle",
+                   b"\x80\x05\x95": "a pickle", b"PAR1": "a Parquet file"}  # fmt: skip
+"""How files begin that are no tokens; two bytes would be too few, tokens may begin with any."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,17 +122,13 @@ def _write(path: Path, config: TrialConfig, told: Told) -> None:
     total = (num_samples * sample.stride + sample.overlap) * np.dtype(DTYPES[dtype]).itemsize
     check_space(path.parent, total, cure="choose another source.data_dir or a smaller source.num_samples")
     stream = TokenSample((sample.stride,), sample.vocab_size)
-    part = path.with_name(f"_{path.name}.part")
-    with part.open("wb") as file:
+    with whole_file(path) as file:
         for first in range(0, num_samples, chunk := samples_at_a_time(stream)):
             told(file.tell(), total)
             indices = np.arange(first, min(first + chunk, num_samples), dtype=np.int64)
             file.write(tokens(config.seed, indices, stream).astype(DTYPES[dtype]).data)
         rest = tokens(config.seed, np.array([num_samples]), stream)[0, : sample.overlap]
         file.write(rest.astype(DTYPES[dtype]).data)
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path)
     _describe(path, dtype)
 
 
@@ -144,10 +142,9 @@ def _describe(path: Path, dtype: str) -> None:
     found = Sidecar(
         dtype=dtype, num_tokens=size // itemsize, max_token=largest, edges_sha256=edges_sha256(path), sha256=sha256
     )
-    part = path.with_name(f"_{path.name}.json.part")
     try:
-        part.write_text(json.dumps(asdict(found), indent=1))
-        part.replace(_sidecar_path(path))
+        with whole_file(_sidecar_path(path)) as file:
+            file.write(json.dumps(asdict(found), indent=1).encode())
     except OSError as error:
         place = _sidecar_path(path)
         raise DataError(f"{place} cannot be written: {error.strerror}; make the folder writable") from error

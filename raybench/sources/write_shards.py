@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -22,6 +21,7 @@ from raybench.sources.checksums import Described, Told, described, edges_sha256
 from raybench.sources.layout import Layout, shard_name
 from raybench.sources.records import records, samples_at_a_time
 from raybench.sources.space import check_space
+from raybench.sources.whole_file import whole_file
 
 JOURNAL: Final = "_finished.jsonl"
 
@@ -87,17 +87,13 @@ def _made(directory: Path, wanted: Layout, shard: int) -> Described:
 
 def _write_shard(path: Path, wanted: Layout, shard: int) -> str:
     """One shard under its own name only when it is whole and on the disk; the SHA-256 of what was written."""
-    part = path.with_name(f"_{path.name}.part")
     start = shard * wanted.samples_per_shard
     stop = min(start + wanted.samples_per_shard, wanted.num_samples)
     chunk, digest = samples_at_a_time(wanted.sample), hashlib.sha256()
-    with part.open("wb") as file:
+    with whole_file(path) as file:
         for first in range(start, stop, chunk):
             indices = np.arange(first, min(first + chunk, stop), dtype=np.int64)
             content = records(wanted.seed, indices, wanted.sample).astype(wanted.dtype, copy=False).data
             file.write(content)
             digest.update(content)
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path)
     return digest.hexdigest()

@@ -8,7 +8,6 @@ import json
 import multiprocessing
 import os
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -68,38 +67,6 @@ def test_a_hit_writes_nothing(config: TrialConfig) -> None:
 def _cut(directory: Path) -> None:
     path = directory / "shard_0001.bin"
     os.truncate(path, path.stat().st_size - 2)
-
-
-def _alter(directory: Path) -> None:
-    path = directory / "shard_0001.bin"
-    path.write_bytes(bytes([path.read_bytes()[0] ^ 1]) + path.read_bytes()[1:])
-
-
-def _swap(directory: Path) -> None:
-    shutil.copy(directory / "shard_0000.bin", directory / "shard_0001.bin")
-
-
-@pytest.mark.parametrize(
-    ("damage", "what"),
-    [
-        (_cut, "has 254 bytes instead of 256"),
-        (_alter, "was altered"),
-        (_swap, "was altered"),
-        (lambda directory: (directory / "shard_0001.bin").unlink(), "is missing"),
-    ],
-)
-def test_a_damaged_shard_is_named_with_the_cure(
-    config: TrialConfig, damage: Callable[[Path], None], what: str
-) -> None:
-    """One line: the file, what is wrong with it, what to delete."""
-    prepare(config)
-    damage(folder(config))
-    with pytest.raises(DataError) as caught:
-        prepare(config)
-    assert str(folder(config) / "shard_0001.bin") in str(caught.value)
-    assert what in str(caught.value)
-    assert f"delete the folder {folder(config)} and run again" in str(caught.value)
-    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"layout": {}, "shards": []}', '{"layout": 1, "shards": [1]}'])

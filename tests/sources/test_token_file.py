@@ -98,34 +98,6 @@ def test_an_unfinished_one_is_made_again(tmp_path: Path) -> None:
     assert token_path(of).read_bytes() == whole
 
 
-def _swap(path: Path) -> None:
-    path.write_bytes(bytes(path.stat().st_size))
-
-
-@pytest.mark.parametrize(("damage", "what"), [
-    (lambda path: os.truncate(path, 40), "has 40 bytes instead of 42"),
-    (_swap, "was altered"),
-    (os.unlink, "is missing"),
-    (lambda path: (path.unlink(), path.mkdir()), "is no file"),
-    (lambda path: (path.unlink(), path.symlink_to("nowhere")), "is missing"),
-    (lambda path: path.with_name(f"{path.name}.json").write_text("{}"), "cannot be read"),
-    (lambda path: path.with_name(f"{path.name}.json").write_text("[]"), "cannot be read"),
-])  # fmt: skip
-@pytest.mark.parametrize("own", [True, False])
-def test_what_was_damaged_is_named_with_the_cure(
-    corpus: Path, damage: Callable[[Path], None], what: str, own: bool
-) -> None:
-    """One line: the file, what is wrong with it, what to delete."""
-    of = config(path=str(corpus)) if own else config(data_dir=str(corpus.parent / "data"))
-    prepare(of)
-    damage(token_path(of))
-    with pytest.raises(DataError, match=what) as caught:
-        prepare(of)
-    assert str(token_path(of).parent) in str(caught.value)
-    assert "and run again" in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
 @pytest.mark.parametrize(("change", "what"), [
     ({"vocab_size": 20}, "holds token 20, which vocab_size 20 does not reach; give vocab_size at least 21"),
     ({"seq_len": 5}, "holds 4 samples of 6 tokens, and source.num_samples asks for 5; give at most 4"),
