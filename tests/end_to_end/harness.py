@@ -134,17 +134,36 @@ def started_ray(host: Host, cpus: int = 2) -> Iterator[str]:
     token.write_text(secrets.token_hex(32))
     token.chmod(0o600)
     host.env["RAY_AUTH_MODE"] = "token"
-    words = ["start", "--head", "--block", "--node-ip-address=127.0.0.1", f"--port={free_port()}",
-             f"--num-cpus={cpus}", "--include-dashboard=false", "--disable-usage-stats"]  # fmt: skip
-    log = (host.folder / "ray-start.log").open("w")
-    child = subprocess.Popen(
-        [str(Path(sys.executable).parent / "ray"), *words], env=host.env, stdout=log, stderr=subprocess.STDOUT
-    )
+    words = ("--head", "--node-ip-address=127.0.0.1", f"--port={free_port()}", f"--num-cpus={cpus}",
+             "--include-dashboard=false")  # fmt: skip
     announced = host.ray_folder / "ray" / "ray_current_cluster"
-    try:
+    with _ray_child(host, "ray-start.log", *words) as child:
         wait_until(lambda: child.poll() is not None or _listens(_read(announced).decode()), 300.0)
         assert child.poll() is None, (host.folder / "ray-start.log").read_text()
         yield announced.read_text()
+
+
+@contextmanager
+def joined_ray(host: Host, address: str, cpus: int = 2) -> Iterator[None]:
+    """Another raylet on this node, as a second node of the Ray at that address; it ends with the block."""
+    log = host.folder / "ray-join.log"
+    words = (f"--address={address}", "--node-ip-address=127.0.0.1", f"--num-cpus={cpus}")
+    with _ray_child(host, log.name, *words) as child:
+        wait_until(lambda: child.poll() is not None or b"Ray runtime started" in _read(log), 300.0)
+        assert child.poll() is None, log.read_text()
+        yield
+
+
+@contextmanager
+def _ray_child(host: Host, log_name: str, *words: str) -> Iterator[subprocess.Popen[bytes]]:
+    """`ray start --block WORDS` for the length of the block."""
+    log = (host.folder / log_name).open("w")
+    child = subprocess.Popen(
+        [str(Path(sys.executable).parent / "ray"), "start", "--block", "--disable-usage-stats", *words],
+        env=host.env, stdout=log, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+    try:
+        yield child
     finally:
         child.send_signal(signal.SIGTERM)
         try:
