@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
@@ -18,8 +18,13 @@ NAME: Final = "manifest.json"
 
 def write(directory: Path, layout: Layout, shards: Sequence[Described]) -> None:
     """Describe the finished shards, atomically: with the manifest in place the data set is complete."""
-    content = {"layout": layout.facts(), "shards": [asdict(shard) for shard in shards]}
-    with whole_file(directory / NAME) as file:
+    write_to(directory / NAME, layout.facts(), shards)
+
+
+def write_to(path: Path, facts: Mapping[str, Any], shards: Sequence[Described]) -> None:
+    """The same under any name, of a data set that these facts tell from others."""
+    content = {"layout": facts, "shards": [asdict(shard) for shard in shards]}
+    with whole_file(path) as file:
         file.write(json.dumps(content, indent=1).encode())
 
 
@@ -34,15 +39,18 @@ def check(directory: Path, layout: Layout) -> None:
     Raises:
         DataError: something is missing, cut, altered or foreign; names the file and the cure.
     """
-    shards = _read(directory, layout)
-    for shard, size in enumerate(layout.shard_sizes):
-        path = directory / shard_name(shard)
-        if not path.is_file():
-            raise _spoilt(path, "is no file" if path.exists() else "is missing")
-        if path.stat().st_size != size:
-            raise _spoilt(path, f"has {path.stat().st_size} bytes instead of {size}")
-        if edges_sha256(path) != shards[shard]["edges_sha256"]:
-            raise _spoilt(path, "was altered: its first or last MB is not what was written")
+    for shard, size in zip(_read(directory, layout), layout.shard_sizes, strict=True):
+        check_shard(directory / shard["name"], size, shard["edges_sha256"])
+
+
+def check_shard(path: Path, size: int, edges: str) -> None:
+    """Hold a file to its size and to what its first and last MB were."""
+    if not path.is_file():
+        raise spoilt(path, "is no file" if path.exists() else "is missing")
+    if path.stat().st_size != size:
+        raise spoilt(path, f"has {path.stat().st_size} bytes instead of {size}")
+    if edges_sha256(path) != edges:
+        raise spoilt(path, "was altered: its first or last MB is not what was written")
 
 
 def verify(directory: Path, layout: Layout, told: Told) -> None:
@@ -52,30 +60,38 @@ def verify(directory: Path, layout: Layout, told: Told) -> None:
         DataError: likewise, or the manifest is of a version that kept no checksum of the whole.
     """
     check(directory, layout)
-    done = 0
-    for shard in _read(directory, layout):
-        path = directory / shard["name"]
+    verify_shards(directory / NAME, _read(directory, layout), told)
+
+
+def verify_shards(path: Path, shards: Sequence[Mapping[str, Any]], told: Told) -> None:
+    """Hash every byte of the files that the manifest at `path` describes."""
+    done, total = 0, sum(shard["bytes"] for shard in shards)
+    for shard in shards:
         if "sha256" not in shard:
-            raise _spoilt(directory / NAME, "is of an earlier version, without checksums of whole files")
-        if whole_sha256(path) != shard["sha256"]:
-            raise _spoilt(path, "was altered: its SHA-256 is not that of what was written")
-        told(done := done + path.stat().st_size, layout.total_bytes)
+            raise spoilt(path, "is of an earlier version, without checksums of whole files")
+        if whole_sha256(path.with_name(shard["name"])) != shard["sha256"]:
+            raise spoilt(path.with_name(shard["name"]), "was altered: its SHA-256 is not that of what was written")
+        told(done := done + shard["bytes"], total)
 
 
 def _read(directory: Path, layout: Layout) -> list[dict[str, Any]]:
-    """The manifest's shards, once it is sure to be that of this layout."""
-    path = directory / NAME
+    return read(directory / NAME, layout.facts(), [shard_name(shard) for shard in range(len(layout.shard_sizes))])
+
+
+def read(path: Path, facts: Mapping[str, Any], wanted: Sequence[str]) -> list[dict[str, Any]]:
+    """The manifest's shards, once it is sure to be that of a data set of these facts and files."""
     try:
         content = json.loads(path.read_text())
         found, shards = content["layout"], content["shards"]
         names = [shard["name"] for shard in shards]
         complete = all("edges_sha256" in shard for shard in shards)
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise _spoilt(path, f"cannot be read ({error})") from error
-    if found != layout.facts() or not complete or names != [shard_name(i) for i in range(len(layout.shard_sizes))]:
-        raise _spoilt(path, "describes another data set")
+        raise spoilt(path, f"cannot be read ({error})") from error
+    if found != facts or not complete or names != list(wanted):
+        raise spoilt(path, "describes another data set")
     return list(shards)
 
 
-def _spoilt(path: Path, what: str) -> DataError:
+def spoilt(path: Path, what: str) -> DataError:
+    """What is wrong with a file of prepared data, with the cure."""
     return DataError(f"{path} {what}; delete the folder {path.parent} and run again, and it is prepared anew")

@@ -7,9 +7,6 @@ A row's one column holds the values of a sample in order: tokens, or the bytes o
 from __future__ import annotations
 
 import hashlib
-import json
-import os
-import shutil
 from collections.abc import Iterator
 from math import prod
 from pathlib import Path
@@ -20,19 +17,20 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from raybench.errors import DataError
-from raybench.sources.checksums import edges_sha256
+from raybench.sources import manifest
+from raybench.sources.checksums import Told, whole_sha256
 from raybench.sources.layout import DTYPES, Layout, layout
 from raybench.sources.lock import locked
 from raybench.sources.own_parquet import check_own
 from raybench.sources.records import record_shape, records, samples_at_a_time
 from raybench.sources.root import data_root
+from raybench.sources.whole_file import whole_file
+from raybench.sources.write_shards import end_journal, finished_shards
 from raybench.spec.config import TrialConfig, canonical_json
 from raybench.spec.samples import TokenSample
 
 FORMAT_VERSION: Final = 1
 NAME: Final = "_manifest.json"            # readers of a folder of Parquet skip names that begin so
-_SPARE_BYTES: Final = 256 * 2**20            # left free on the disk
 _ARROW: Final = {**{dtype: getattr(pa, name)() for name, dtype in DTYPES.items()}, "|u1": pa.uint8()}
 
 
@@ -52,7 +50,7 @@ def column(config: TrialConfig) -> str:
     return config.source.column or made
 
 
-def prepare_parquet(config: TrialConfig) -> None:
+def prepare_parquet(config: TrialConfig, told: Told) -> None:
     """Make the folder and check it, or check one that somebody else made.
 
     Raises:
@@ -66,8 +64,31 @@ def prepare_parquet(config: TrialConfig) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     with locked(directory):
         if not (directory / NAME).exists():
-            _write(directory, column(config), wanted)
+            _write(directory, column(config), wanted, told)
         _check(directory, wanted)
+
+
+def verify_parquet(config: TrialConfig, told: Told) -> None:
+    """Hash every byte of what was prepared. Nobody knows what somebody else's should be.
+
+    Raises:
+        DataError: a file is not what was written; names it and the cure.
+    """
+    assert config.source is not None
+    directory, wanted = parquet_folder(config), layout(config)
+    if config.source.path is None:
+        _check(directory, wanted)
+        manifest.verify_shards(
+            directory / NAME, manifest.read(directory / NAME, _facts(wanted), _names(wanted)), told
+        )
+
+
+def _write(directory: Path, name: str, wanted: Layout, told: Told) -> None:
+    """What is not finished yet, then the manifest: without one all is unfinished."""
+    paths = [directory / each for each in _names(wanted)]
+    shards = finished_shards(paths, wanted, lambda path, shard: _write_shard(path, name, wanted, shard), told)
+    manifest.write_to(directory / NAME, _facts(wanted), shards)
+    end_journal(directory)
 
 
 def _facts(wanted: Layout) -> dict[str, Any]:
@@ -78,41 +99,21 @@ def _name(shard: int) -> str:
     return f"shard_{shard:04d}.parquet"
 
 
-def _write(directory: Path, name: str, wanted: Layout) -> None:
-    """Every shard under its own name when it is whole; the manifest last, so that without one all is unfinished."""
-    free = shutil.disk_usage(directory).free - _SPARE_BYTES
-    if wanted.total_bytes > free:
-        raise DataError(
-            f"{directory} needs up to {wanted.total_bytes / 1e9:.1f} GB and its disk has {max(0, free) / 1e9:.1f} GB "
-            "to spare; choose another source.data_dir or a smaller source.num_samples"
-        )
-    paths = [directory / _name(shard) for shard in range(len(wanted.shard_sizes))]
-    for shard, path in enumerate(paths):
-        _write_shard(path, name, wanted, shard * wanted.samples_per_shard)
-    described = [
-        {"name": path.name, "bytes": path.stat().st_size, "edges_sha256": edges_sha256(path)} for path in paths
-    ]
-    part = directory / f"{NAME}.part"
-    with part.open("w") as file:
-        json.dump({"layout": _facts(wanted), "shards": described}, file, indent=1)
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(directory / NAME)
+def _names(wanted: Layout) -> list[str]:
+    return [f"shard_{shard:04d}.parquet" for shard in range(len(wanted.shard_sizes))]
 
 
-def _write_shard(path: Path, name: str, wanted: Layout, start: int) -> None:
-    part = path.with_name(f"_{path.name}.part")
+def _write_shard(path: Path, name: str, wanted: Layout, shard: int) -> str:
+    """One shard, and the SHA-256 of what then lies there: Parquet goes back to nothing that it has written."""
     # Without nulls, which cost a level of nesting for every value that is read.
     value = pa.field("element", _ARROW[wanted.dtype], nullable=False)
     kind = pa.list_(value, prod(record_shape(wanted.sample)))
-    with part.open("wb") as file:
-        with pq.ParquetWriter(file, pa.schema([pa.field(name, kind, nullable=False)])) as writer:
-            for values in _chunks(wanted, start):
-                rows = pa.FixedSizeListArray.from_arrays(pa.array(values.reshape(-1)), type=kind)
-                writer.write_table(pa.table([rows], schema=writer.schema))
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path)
+    schema = pa.schema([pa.field(name, kind, nullable=False)])
+    with whole_file(path) as file, pq.ParquetWriter(file, schema) as writer:
+        for values in _chunks(wanted, shard * wanted.samples_per_shard):
+            rows = pa.FixedSizeListArray.from_arrays(pa.array(values.reshape(-1)), type=kind)
+            writer.write_table(pa.table([rows], schema=schema))
+    return whole_sha256(path)
 
 
 def _chunks(wanted: Layout, start: int) -> Iterator[npt.NDArray[Any]]:
@@ -125,30 +126,8 @@ def _chunks(wanted: Layout, start: int) -> Iterator[npt.NDArray[Any]]:
 
 def _check(directory: Path, wanted: Layout) -> None:
     """Hold the folder to its manifest, and the manifest to what is asked for."""
-    path = directory / NAME
-    try:
-        content = json.loads(path.read_text())
-        found, shards = content["layout"], content["shards"]
-        described = {shard["name"]: (shard["bytes"], shard["edges_sha256"]) for shard in shards}
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise _spoilt(path, f"cannot be read ({error})") from error
-    names = [_name(shard) for shard in range(len(wanted.shard_sizes))]
-    if found != _facts(wanted) or list(described) != names:
-        raise _spoilt(path, "describes another data set")
-    for foreign in {file.name for file in directory.glob("*.parquet")} - set(names):
-        raise _spoilt(directory / foreign, "does not belong there")
-    for name in names:
-        _check_shard(directory / name, *described[name])
-
-
-def _check_shard(path: Path, size: int, edges: str) -> None:
-    if not path.is_file():
-        raise _spoilt(path, "is missing")
-    if path.stat().st_size != size:
-        raise _spoilt(path, f"has {path.stat().st_size} bytes instead of {size}")
-    if edges_sha256(path) != edges:
-        raise _spoilt(path, "was altered: its first or last MB is not what was written")
-
-
-def _spoilt(path: Path, what: str) -> DataError:
-    return DataError(f"{path} {what}; delete the folder {path.parent} and run again, and it is prepared anew")
+    shards = manifest.read(directory / NAME, _facts(wanted), _names(wanted))
+    for foreign in {file.name for file in directory.glob("*.parquet")} - set(_names(wanted)):
+        raise manifest.spoilt(directory / foreign, "does not belong there")
+    for shard in shards:
+        manifest.check_shard(directory / shard["name"], shard["bytes"], shard["edges_sha256"])

@@ -12,7 +12,7 @@ from raybench.sources.cifar100 import prepare_cifar100
 from raybench.sources.layout import folder, layout
 from raybench.sources.lock import locked
 from raybench.sources.page_cache import settle
-from raybench.sources.parquet import prepare_parquet
+from raybench.sources.parquet import prepare_parquet, verify_parquet
 from raybench.sources.root import data_root
 from raybench.sources.token_file import prepare_tokens, verify_tokens
 from raybench.sources.write_shards import write_shards
@@ -33,7 +33,7 @@ def prepare(config: TrialConfig, told: Told = nobody) -> None:
         "shards": functools.partial(_prepare_shards, told=told),
         "tokens": functools.partial(prepare_tokens, told=told),
         "cifar100": prepare_cifar100,
-        "ray_data": prepare_parquet,
+        "ray_data": functools.partial(prepare_parquet, told=told),
     }
     if config.source is None or config.source.name not in makers:
         return
@@ -56,6 +56,8 @@ def verify(config: TrialConfig, told: Told = nobody) -> None:
         manifest.verify(folder(config), layout(config), told)
     elif config.source.name == "tokens":
         verify_tokens(config)
+    elif config.source.name == "ray_data":
+        verify_parquet(config, told)
 
 
 def _prepare_shards(config: TrialConfig, told: Told = nobody) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Final
@@ -32,22 +32,33 @@ def write_shards(directory: Path, wanted: Layout, told: Told) -> None:
     Raises:
         DataError: the disk cannot hold them, or something is in a shard's place that cannot be written over.
     """
-    _check_space(directory, wanted)
-    finished, shards, done = _journal(directory), [], 0
-    for shard, size in enumerate(wanted.shard_sizes):
-        told(done, wanted.total_bytes)
-        shards.append(_kept(directory, finished, shard) or _made(directory, wanted, shard))
-        done += size
-    told(done, wanted.total_bytes)
+    paths = [directory / shard_name(shard) for shard in range(len(wanted.shard_sizes))]
+    shards = finished_shards(paths, wanted, lambda path, shard: _write_shard(path, wanted, shard), told)
     manifest.write(directory, wanted, shards)
-    (directory / JOURNAL).unlink(missing_ok=True)
+    end_journal(directory)
 
 
-def _check_space(directory: Path, wanted: Layout) -> None:
-    """An unfinished attempt's shards are kept or written over, so they count as free."""
-    reused = sum(path.stat().st_size for path in directory.glob("shard_*.bin") if path.is_file())
+def finished_shards(
+    paths: Sequence[Path], wanted: Layout, write: Callable[[Path, int], str], told: Told
+) -> list[Described]:
+    """Each shard as it lies there or, where it is not finished, is made by `write`, which gives its SHA-256."""
+    directory, total = paths[0].parent, wanted.total_bytes
+    # An unfinished attempt's shards are kept or written over, so they count as free.
+    reused = sum(path.stat().st_size for path in directory.glob(f"shard_*{paths[0].suffix}") if path.is_file())
     cure = "choose another source.data_dir or a smaller source.num_samples"
-    check_space(directory, wanted.total_bytes, reused_bytes=reused, cure=cure)
+    check_space(directory, total, reused_bytes=reused, cure=cure)
+    noted, shards, done = _journal(directory), list[Described](), 0
+    for shard, (path, size) in enumerate(zip(paths, wanted.shard_sizes, strict=True)):
+        told(done, total)
+        shards.append(_kept(path, noted.get(path.name)) or _made(path, shard, write))
+        done += size
+    told(done, total)
+    return shards
+
+
+def end_journal(directory: Path) -> None:
+    """There is a manifest now."""
+    (directory / JOURNAL).unlink(missing_ok=True)
 
 
 def _journal(directory: Path) -> Mapping[str, Described]:
@@ -62,25 +73,20 @@ def _journal(directory: Path) -> Mapping[str, Described]:
     return found
 
 
-def _kept(directory: Path, finished: Mapping[str, Described], shard: int) -> Described | None:
+def _kept(path: Path, noted: Described | None) -> Described | None:
     """A shard that lies there as it was finished, read from end to end; else None."""
-    path = directory / shard_name(shard)
-    noted = finished.get(path.name)
     if noted is None or path.is_symlink() or not path.is_file() or path.stat().st_size != noted.bytes:
         return None
     return noted if described(path) == noted else None
 
 
-def _made(directory: Path, wanted: Layout, shard: int) -> Described:
+def _made(path: Path, shard: int, write: Callable[[Path, int], str]) -> Described:
     """Write a shard, and then that it is finished."""
-    path = directory / shard_name(shard)
     if path.is_dir() and not path.is_symlink():
-        raise DataError(f"{path} is a folder where a shard belongs; delete the folder {directory} and run again")
-    sha256 = _write_shard(path, wanted, shard)
-    made = Described(
-        name=path.name, bytes=wanted.shard_sizes[shard], edges_sha256=edges_sha256(path), sha256=sha256
-    )
-    with (directory / JOURNAL).open("a") as file:
+        raise DataError(f"{path} is a folder where a shard belongs; delete the folder {path.parent} and run again")
+    sha256 = write(path, shard)
+    made = Described(name=path.name, bytes=path.stat().st_size, edges_sha256=edges_sha256(path), sha256=sha256)
+    with (path.parent / JOURNAL).open("a") as file:
         file.write(f"{json.dumps(asdict(made))}\n")
     return made
 

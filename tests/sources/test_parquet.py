@@ -14,9 +14,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from raybench.errors import DataError
+from raybench.sources import manifest
 from raybench.sources.layout import sample_of
 from raybench.sources.parquet import column, parquet_folder
-from raybench.sources.prepare import prepare
+from raybench.sources.prepare import prepare, verify
 from raybench.sources.records import records
 from raybench.sources.registry import share
 from raybench.spec.config import Source, TrialConfig
@@ -81,6 +82,41 @@ def test_without_its_manifest_it_is_made_again(tmp_path: Path) -> None:
     assert len(stored(of)) == 11
 
 
+def test_a_killed_preparation_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Killed before the manifest: what was finished is kept, what was cut is made anew."""
+    of = config(data_dir=str(tmp_path))
+    monkeypatch.setattr(manifest, "write_to", killed)
+    with pytest.raises(KeyboardInterrupt):
+        prepare(of)
+    monkeypatch.undo()
+    first, second = (parquet_folder(of) / f"shard_000{shard}.parquet" for shard in (0, 1))
+    before = first.stat().st_mtime_ns
+    second.write_bytes(second.read_bytes()[:-9])
+    prepare(of)
+    assert first.stat().st_mtime_ns == before
+    assert (stored(of) == records(5, np.arange(11), sample_of(of)).reshape(11, 8)).all()
+
+
+def killed(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def test_every_byte_can_be_hashed(tmp_path: Path) -> None:
+    """Three million tokens are more than the first and last MB: only `verify` finds a byte between them."""
+    of = config(data_dir=str(tmp_path), num_samples=400_000, num_shards=1)
+    prepare(of)
+    verify(of)
+    (path,) = parquet_folder(of).glob("*.parquet")
+    with path.open("r+b") as file:
+        file.seek(path.stat().st_size // 2)
+        byte = file.read(1)[0]
+        file.seek(-1, 1)
+        file.write(bytes([byte ^ 1]))
+    prepare(of)
+    with pytest.raises(DataError, match=r"shard_0000.parquet was altered: its SHA-256"):
+        verify(of)
+
+
 def alter(path: Path) -> None:
     content = bytearray(path.read_bytes())
     content[40] ^= 1
@@ -96,7 +132,7 @@ SPOILERS: list[tuple[Callable[[Path], object], str]] = [
     (lambda path: path.write_bytes(b""), r"shard_0001.parquet has 0 bytes instead of \d+"),
     (alter, r"shard_0001.parquet was altered"),
     (foreign, r"another.parquet does not belong there"),
-    (lambda path: (path.unlink(), path.mkdir()), r"shard_0001.parquet is missing"),
+    (lambda path: (path.unlink(), path.mkdir()), r"shard_0001.parquet is no file"),
     (lambda path: path.with_name("_manifest.json").write_text("{}"), r"_manifest.json cannot be read"),
     (lambda path: other_layout(path.with_name("_manifest.json")), r"_manifest.json describes another data set"),
 ]
