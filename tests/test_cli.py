@@ -177,7 +177,7 @@ def test_planned_lengths_are_numbers(sweep: str) -> None:
 
 def test_plan_resolves_auto_against_this_machine(sweep: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """And says so: the cluster may be another."""
-    monkeypatch.setattr("raybench.cluster.inventory.usable_cores", lambda: 6)
+    monkeypatch.setattr("raybench.cluster.checkup.usable_cores", lambda: 6)
     monkeypatch.setattr("raybench.engine.environment.visible_gpus", lambda: ())
     shown = run("plan", sweep, "--set", "num_workers=auto", "--set", "seed=0", "--set", "precision=fp32").stdout
     assert "num_workers: auto stands for this machine's 6 CPU cores here" in shown
@@ -462,14 +462,14 @@ def test_options_of_run_reach_the_run(stub: RunStub) -> None:
     words = (
         "run x.yaml --out o --local --cluster c --set a=1 --set b.c=2 --only k=v --quick --no-plugins "
         "--newer-than 2026-03-01T12:00Z --retry none --accept oom_cuda --tag image=3 --tag who=me=you --note hello "
-        "--wait-for-nodes 60 -v"
+        "--wait-for-nodes 60 --strict -v"
     )
     run(*words.split())
     assert stub.asked == {
         "sweep": "x.yaml", "out": "o", "local": True, "address": None, "cluster": "c", "overrides": ["a=1", "b.c=2"],
         "only": ["k=v"], "quick": True, "no_plugins": True, "fresh": False, "retry": "none", "accept": "oom_cuda",
         "newer_than": datetime(2026, 3, 1, 12, tzinfo=timezone.utc), "tags": {"image": "3", "who": "me=you"},
-        "note": "hello", "wait_for_nodes_s": 60.0, "verbose": True, "take_signals": True,
+        "note": "hello", "wait_for_nodes_s": 60.0, "strict": True, "verbose": True, "take_signals": True,
     }  # fmt: skip
 
 

@@ -19,6 +19,10 @@ def doctor(
     inventory: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Keep there what the nodes hold, for `plan --inventory`.")
     ] = None,
+    working_dir: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Measure what `ray job submit --working-dir DIR` would upload, too."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Look whether a cluster is fit for a sweep, and say what to do where it is not."""
@@ -31,7 +35,7 @@ def doctor(
     from raybench.report.output import print_parts, print_rows
     from raybench.report.text import literal
 
-    found = diagnose(out=out, local=local, address=address)
+    found = diagnose(out=out, local=local, address=address, working_dir=working_dir)
     if as_json:
         print_rows([asdict(finding) for finding in found.findings])
     else:

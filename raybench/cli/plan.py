@@ -82,7 +82,8 @@ def _machine(cluster: Any) -> tuple[tuple[int, ...], str]:
 
 def _this_machine() -> tuple[tuple[int, ...], str]:
     """The same for the machine that this is typed on."""
-    from raybench.cluster.inventory import usable_cores, worker_counts
+    from raybench.cluster.checkup import usable_cores
+    from raybench.cluster.inventory import worker_counts
     from raybench.engine.environment import visible_gpus
 
     gpus, cores = len(visible_gpus()), usable_cores()

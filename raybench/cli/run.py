@@ -65,6 +65,7 @@ def run(
         float,
         typer.Option(metavar="SECONDS", help="Let an autoscaler bring missing nodes, before a trial is infeasible."),
     ] = 0.0,
+    strict: Annotated[bool, flag("--strict", help="Start nothing when the preflight finds anything.")] = False,
     verbose: Annotated[bool, flag("-v", "--verbose", help="Let Ray print too.")] = False,
     dry_run: Annotated[bool, flag("--dry-run", help="Only say what would run: the same as `plan`.")] = False,
 ) -> None:
@@ -87,8 +88,8 @@ def run(
         closed = run_sweep(
             sweep, out=out, local=local, address=address, cluster=cluster, overrides=overrides, only=only,
             quick=quick, no_plugins=no_plugins, fresh=fresh, newer_than=newer_than, retry=retry, accept=accept,
-            tags=named, note=note, wait_for_nodes_s=wait_for_nodes, verbose=verbose, observer=observer,
-            take_signals=True,
+            tags=named, note=note, wait_for_nodes_s=wait_for_nodes, strict=strict, verbose=verbose,
+            observer=observer, take_signals=True,
         )  # fmt: skip
     print_run_end(closed)
     raise typer.Exit(closed.exit_code)

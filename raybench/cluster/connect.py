@@ -10,6 +10,7 @@ import os
 import pwd
 import socket
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -120,23 +121,35 @@ def look_and_choose(*, local: bool, address: str | None) -> Choice:
     )
 
 
-def join(choice: Choice, *, namespace: str, verbose: bool, cores: int) -> str:
+def join(
+    choice: Choice, *, namespace: str, verbose: bool, cores: int, metadata: Mapping[str, str] | None = None
+) -> str:
     """Connect this process to the chosen Ray and return its address, `HOST:PORT`.
 
     A private Ray has no dashboard, and declares two CPUs more than it holds workers, so that Tune's trial and a data
-    task always find room. Raises ClusterError when it cannot be joined.
+    task always find room. `metadata` is what the dashboard shows of this job. Raises ClusterError when it cannot be
+    joined.
     """
-    if choice.address is not None and not _answers(choice.address):
-        raise ClusterError(_refusal(choice, ConnectionError("nothing answers there")))
+    if choice.address is not None and (silence := _silence(choice.address)) is not None:
+        raise ClusterError(_refusal(choice, ConnectionError(silence)))
     import ray
+    from ray.job_config import JobConfig
 
-    log = {"log_to_driver": verbose, "logging_level": "INFO" if verbose else "ERROR", "namespace": namespace}
+    log = {"log_to_driver": verbose, "logging_level": "INFO" if verbose else "ERROR", "namespace": namespace,
+           "job_config": JobConfig(metadata=dict(metadata or {}))}  # fmt: skip
     private = {"num_cpus": max(2, cores) + 2, "include_dashboard": False}
     try:
         context = ray.init(address=choice.address or "local", **log, **(private if choice.private else {}))
     except (ConnectionError, ValueError, RuntimeError, OSError, ray.exceptions.RayError) as error:
         raise ClusterError(_refusal(choice, error)) from error
     return str(context.address_info["gcs_address"])
+
+
+def session_folder() -> Path:
+    """Where the joined Ray keeps its logs and sockets on this node."""
+    from ray._private.worker import global_worker  # its public context is gone once `ray.init` has returned
+
+    return Path(global_worker.node.get_session_dir_path())
 
 
 def _refusal(choice: Choice, error: Exception) -> str:
@@ -156,15 +169,29 @@ def _user_name(uid: int) -> str:
 
 
 def _answers(address: str) -> bool:
-    """Whether a gRPC server is there, as Ray's is: it answers HTTP/2's first words (RFC 9113, 3.4) with settings.
+    """Whether a Ray is there, as far as that shows without joining it."""
+    return _silence(address) is None
+
+
+def _silence(address: str) -> str | None:
+    """Why no Ray can be there; None where a gRPC server is, as Ray's: it answers HTTP/2's first words with settings
+    (RFC 9113, 3.4).
 
     Ray itself tries for minutes, also where something else listens.
     """
     host, _, port = address.rpartition(":")
     try:
         with socket.create_connection((host, int(port)), timeout=ANSWER_LIMIT_S) as connection:
-            connection.settimeout(ANSWER_LIMIT_S)
-            connection.sendall(_HTTP2_PREFACE + _HTTP2_NO_SETTINGS)
-            return connection.recv(9)[3:4] == _HTTP2_SETTINGS
+            return _no_grpc(connection)
     except (OSError, ValueError, OverflowError):
-        return False
+        return "nothing answers there"
+
+
+def _no_grpc(connection: socket.socket) -> str | None:
+    connection.settimeout(ANSWER_LIMIT_S)
+    try:
+        connection.sendall(_HTTP2_PREFACE + _HTTP2_NO_SETTINGS)
+        is_grpc = connection.recv(9)[3:4] == _HTTP2_SETTINGS
+    except OSError:
+        is_grpc = False
+    return None if is_grpc else "its port is taken by something that is no Ray"

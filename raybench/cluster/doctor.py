@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import tempfile
 import time
 import uuid
@@ -14,17 +13,21 @@ from pathlib import Path
 from typing import Any
 
 from raybench.cluster.ask_nodes import ask_nodes
+from raybench.cluster.batch_job import ray_job_id
 from raybench.cluster.capacity import NoRoom
-from raybench.cluster.checkup import Checkup, check_up
+from raybench.cluster.checkup import Examined, check_up, examined, usable_cores
 from raybench.cluster.code_version import source_hash
 from raybench.cluster.connect import Choice, join, look_and_choose
-from raybench.cluster.findings import Finding, between_nodes, of_node
+from raybench.cluster.cuda_answers import cuda_answers
+from raybench.cluster.findings import Finding, between_nodes, of_cuda, of_node, of_upload
 from raybench.cluster.group_spec import GroupSpec, backend_for, passed_environment
-from raybench.cluster.inventory import Inventory, take_inventory, usable_cores
+from raybench.cluster.inventory import Inventory, take_inventory
 from raybench.cluster.placement import Placement, place
+from raybench.cluster.preflight import authentication
 from raybench.cluster.probe import Talked, talk
 from raybench.cluster.quiet import printing_into
 from raybench.cluster.run import ray_settings
+from raybench.cluster.upload import upload_of
 from raybench.errors import ClusterError, StoreError
 from raybench.results.layout import new_run_id
 from raybench.results.objects import ObjectPath, retried
@@ -46,16 +49,20 @@ class Diagnosis:
         return 3 if any(strict or finding.level == "error" for finding in self.findings) else 0
 
 
-def diagnose(*, out: str, local: bool, address: str | None) -> Diagnosis:
-    """Join the Ray that a run would join, look at every node, let all of them talk, and try the folder of results."""
+def diagnose(*, out: str, local: bool, address: str | None, working_dir: Path | None = None) -> Diagnosis:
+    """Join the Ray that a run would join, look at every node, let all of them talk, and try the folder of results.
+
+    `working_dir`: the folder that `ray job submit --working-dir` would upload; inside a job it is this one.
+    """
     healthy: list[str] = []
     inventory = None
     findings: list[Finding] = list(_storage(place_of(out)))
+    findings += _upload(working_dir or (Path.cwd() if ray_job_id() else None), healthy)
     scratch = tempfile.TemporaryDirectory(prefix="raybench-doctor-", ignore_cleanup_errors=True)
     with scratch as folder, printing_into(Path(folder) / "ray.log"), ray_settings():
         try:
             with _joined(local, address) as choice:
-                findings += _authentication(choice)
+                findings += authentication(choice)
                 inventory = _look_around(healthy, findings, folder)
         except ClusterError as error:
             what, _, cure = str(error).rpartition("; ")
@@ -76,11 +83,16 @@ def _joined(local: bool, address: str | None) -> Iterator[Choice]:
 
 
 def _look_around(healthy: list[str], findings: list[Finding], storage: str) -> Inventory | None:
-    seen, asked = _nodes(findings)
-    healthy.append(f"{len(seen)} of {len(asked)} nodes answer: {', '.join(each.node.host for each in seen.values())}")
-    findings += between_nodes(list(seen.values()))
-    if any(each.source_hash != source_hash() for each in seen.values()) or len(seen) < len(asked):
+    found, asked = _nodes(findings)
+    seen = [each.checkup for each in found.values()]
+    healthy.append(f"{len(seen)} of {len(asked)} nodes answer: {', '.join(each.node.host for each in seen)}")
+    findings += between_nodes(seen)
+    if any(each.source_hash != source_hash() for each in seen) or len(seen) < len(asked):
         return None      # no group would start
+    deaf = list(_cuda(found))
+    findings += deaf
+    if deaf:
+        return None
     inventory = take_inventory(new_run_id(datetime.now(timezone.utc)))
     told = _talk(inventory, storage)
     if isinstance(told, Finding):
@@ -91,7 +103,7 @@ def _look_around(healthy: list[str], findings: list[Finding], storage: str) -> I
     return inventory
 
 
-def _nodes(findings: list[Finding]) -> tuple[dict[str, Checkup], Mapping[str, Any]]:
+def _nodes(findings: list[Finding]) -> tuple[dict[str, Examined], Mapping[str, Any]]:
     """What every node says, by its id; those that say nothing are a finding each."""
     import ray
 
@@ -102,12 +114,29 @@ def _nodes(findings: list[Finding]) -> tuple[dict[str, Checkup], Mapping[str, An
     for node_id, error in answered.failed.items():
         where = str(alive[node_id]["NodeManagerAddress"])
         findings.append(_no_answer(where, error))
-    for node_id, seen in answered.results.items():
-        # Its clock was read some time between: only what lies outside is certain.
-        skew_s = max(0.0, seen.now_s - ended_s) + min(0.0, seen.now_s - began_s)
-        gpus = int(alive[node_id]["Resources"].get("GPU", 0))
-        findings += of_node(seen, own_hash=source_hash(), ray_gpus=gpus, skew_s=skew_s)
-    return dict(answered.results), alive
+    found = examined(answered.results, alive, began_s=began_s, ended_s=ended_s)
+    for each in found.values():
+        findings += of_node(each, own_hash=source_hash())
+    return found, alive
+
+
+def _cuda(found: Mapping[str, Examined]) -> Iterator[Finding]:
+    """Whether torch computes on every GPU, asked where Ray gives out any."""
+    with_gpus = [node_id for node_id, each in found.items() if each.ray_gpus]
+    answered = ask_nodes(cuda_answers, with_gpus, limit_s=ASK_LIMIT_S)
+    for node_id, answers in answered.results.items():
+        yield from of_cuda(found[node_id].checkup.node.host, answers)
+    for node_id, error in answered.failed.items():
+        yield _no_answer(found[node_id].checkup.node.host, error)
+
+
+def _upload(folder: Path | None, healthy: list[str]) -> Iterator[Finding]:
+    """How much a job's submission would carry from `folder`."""
+    if folder is None:
+        return
+    upload = upload_of(folder)
+    healthy.append(f"{folder}: an upload of {upload.num_bytes / 2**20:.1f} MiB in {upload.num_files} files")
+    yield from of_upload(folder, upload)
 
 
 def _no_answer(where: str, error: BaseException | None) -> Finding:
@@ -136,12 +165,6 @@ def _talk(inventory: Inventory, storage: str) -> Talked | Finding:
 def _spec(placement: Placement, device_kind: str) -> GroupSpec:
     environment = passed_environment(placement.seat)
     return GroupSpec(placement.node_ids, device_kind, placement.seat, backend_for("auto", device_kind), environment)
-
-
-def _authentication(choice: Choice) -> Iterator[Finding]:
-    if not choice.private and os.environ.get("RAY_AUTH_MODE", "").lower() != "token":
-        what = "this Ray asks for no token: whoever reaches its ports can run code on it"
-        yield Finding("warning", "Ray", what, "start it with RAY_AUTH_MODE=token and a token")
 
 
 def _storage(out: Place) -> Iterator[Finding]:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
-from raybench.cluster.checkup import Checkup
+from raybench.cluster.checkup import Checkup, Examined
 from raybench.cluster.inventory import difference
+from raybench.cluster.upload import MAX_UPLOAD_BYTES, Upload
 
 MAX_SKEW_S = 1.0
 HELD_BYTES = 500 * 2**20      # a driver's own bookkeeping on an idle GPU stays below
 LEAST_FREE_BYTES = {"temporary files": 2 * 2**30, "data": 2 * 2**30, "shared memory": 256 * 2**20}
+WARN_UPLOAD_BYTES = 100 * 2**20      # every node unpacks it before the job starts
 _EXPECTED_EQUAL = ("python_version", "torch_version", "cuda_version", "nccl_version", "driver_version", "gpu_models")
 
 
@@ -28,8 +31,9 @@ class Finding:
         return f"{self.level}: {self.where}: {self.what}; {self.cure}"
 
 
-def of_node(seen: Checkup, *, own_hash: str, ray_gpus: int, skew_s: float) -> Iterator[Finding]:
-    """What is wrong with one node. `ray_gpus`: what Ray gives out there; `skew_s`: its clock less the driver's."""
+def of_node(found: Examined, *, own_hash: str) -> Iterator[Finding]:
+    """What is wrong with one node."""
+    seen, ray_gpus, skew_s = found.checkup, found.ray_gpus, found.skew_s
     node, host = seen.node, seen.node.host
     if seen.source_hash != own_hash:
         what = f"raybench {node.raybench_version} with other sources than this command's"
@@ -51,6 +55,27 @@ def of_node(seen: Checkup, *, own_hash: str, ray_gpus: int, skew_s: float) -> It
     if seen.held_bytes > HELD_BYTES:
         what = f"other processes hold {seen.held_bytes / 2**30:.1f} GiB on its GPUs"
         yield Finding("warning", host, what, "nvidia-smi names them; end them or wait")
+
+
+def of_cuda(host: str, answers: Sequence[str | None]) -> Iterator[Finding]:
+    """`answers`: for each GPU of the node why torch could not compute on it, None where it could; none: no GPU seen."""
+    if not answers:
+        what = "torch sees none of the GPUs that Ray gives out"
+        yield Finding("error", host, what, "run python -c 'import torch; torch.cuda.init()' there")
+    for number, why in enumerate(answers):
+        if why is not None:
+            what = f"GPU {number} does not compute: {why}"
+            yield Finding("error", host, what, "see nvidia-smi and dmesg there; reset it, or leave the node out")
+
+
+def of_upload(folder: Path, upload: Upload) -> Iterator[Finding]:
+    """Whether Ray would take the folder as a job's working directory."""
+    if upload.num_bytes < WARN_UPLOAD_BYTES:
+        return
+    fatal = upload.num_bytes >= MAX_UPLOAD_BYTES
+    what = f"{upload.num_bytes / 2**20:.0f} MiB to upload, of which {upload.largest} has the most"
+    told = f"{what}; Ray takes {MAX_UPLOAD_BYTES / 2**20:.0f} MiB" if fatal else what
+    yield Finding("error" if fatal else "warning", str(folder), told, "name what is not needed in .rayignore")
 
 
 def between_nodes(seen: Sequence[Checkup]) -> Iterator[Finding]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import os
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from raybench.cluster.ask_nodes import ask_nodes
 from raybench.cluster.capacity import NodeRoom, places
-from raybench.cluster.code_version import refuse_other_code, source_hash
-from raybench.engine.environment import node_facts, visible_gpus
+from raybench.cluster.checkup import Checkup, Examined, check_up, examined, usable_cores
+from raybench.cluster.code_version import refuse_other_code
+from raybench.engine.environment import visible_gpus
 from raybench.errors import ClusterError
 from raybench.record.node import Node
 
@@ -22,20 +23,12 @@ _COMPARED = (
 """Facts in which nodes of one cluster are expected to be equal."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Surveyed:
-    """What a node says of itself. `source_hash` is that of its own raybench."""
-
-    node: Node
-    cores: int
-    source_hash: str
-
-
 @dataclass(frozen=True)
 class Inventory:
     """Every node that may hold workers; the driver's, `node_id`, always stands first.
 
-    `nodes` are the facts of all of them where there are several; `silent` the addresses that did not answer.
+    `nodes` are the facts of all of them; `silent` the addresses that did not answer;
+    `examined` the health of those that came since the last look.
     """
 
     rooms: tuple[NodeRoom, ...]
@@ -44,6 +37,7 @@ class Inventory:
     nodes: tuple[Node, ...] = ()
     silent: tuple[str, ...] = ()
     seen: frozenset[str] = field(default=frozenset())      # ids of all nodes that were alive, rooms or not
+    examined: tuple[Examined, ...] = ()
 
     @property
     def room(self) -> NodeRoom:
@@ -114,28 +108,10 @@ def without(inventory: Inventory, node_ids: frozenset[str]) -> Inventory:
     return replace(inventory, rooms=tuple(room for room in inventory.rooms if room.node_id not in node_ids))
 
 
-def usable_cores() -> int:
-    """Logical cores that this process may run on."""
-    return len(os.sched_getaffinity(0))
-
-
 def worker_counts(places: int) -> tuple[int, ...]:
     """What `num_workers: auto` stands for: 1, 2, 4, ... and all of them."""
     powers = [2**i for i in range(places.bit_length()) if 2**i < places]
     return (*powers, places)
-
-
-def survey(sweep_run_id: str, address: str) -> Surveyed:
-    """The facts of the node that this runs on."""
-    return Surveyed(
-        node=node_facts(sweep_run_id=sweep_run_id, address=address), cores=usable_cores(), source_hash=source_hash()
-    )
-
-
-def _survey_here(sweep_run_id: str) -> Surveyed:
-    import ray
-
-    return survey(sweep_run_id, ray.util.get_node_ip_address())
 
 
 def _with_nodes(base: Inventory, added: Mapping[str, dict[str, object]], sweep_run_id: str) -> Inventory:
@@ -144,24 +120,25 @@ def _with_nodes(base: Inventory, added: Mapping[str, dict[str, object]], sweep_r
 
     free = available_resources_per_node()
     useful = [id_ for id_ in added if id_ != base.node_id and _has_room(free.get(id_, {}))]
-    answered = ask_nodes(_survey_here, useful, sweep_run_id, limit_s=SURVEY_LIMIT_S)
-    found: dict[str, Surveyed] = dict(answered.results)
+    began_s = time.time()
+    answered = ask_nodes(check_up, useful, sweep_run_id, limit_s=SURVEY_LIMIT_S)
+    ended_s = time.time()
+    found: dict[str, Checkup] = dict(answered.results)
     silent = [id_ for id_, error in answered.failed.items() if error is None]
     _refuse_failed({id_: error for id_, error in answered.failed.items() if error is not None}, added)
     rooms = [_room(id_, str(added[id_]["NodeManagerAddress"]), each.cores, each.node.gpu_models, free[id_])
              for id_, each in sorted(found.items(), key=lambda item: item[1].node.address)]  # fmt: skip
-    nodes = [each.node for each in found.values()]
+    refuse_other_code((each.node.host, each.node.raybench_version, each.source_hash) for each in found.values())
     if base.node_id in added:
         rooms.insert(0, _own_room(base.node_id, str(added[base.node_id]["NodeManagerAddress"]), free))
-    if rooms and (base.rooms or len(rooms) > 1) and not base.nodes:
-        nodes.insert(0, survey(sweep_run_id, (base.rooms or tuple(rooms))[0].address).node)
-    refuse_other_code((each.node.host, each.node.raybench_version, each.source_hash) for each in found.values())
+        found = {base.node_id: check_up(sweep_run_id), **found}
     return replace(
         base,
         rooms=(*base.rooms, *rooms),
-        nodes=(*base.nodes, *nodes),
+        nodes=(*base.nodes, *(each.node for each in found.values())),
         silent=(*base.silent, *(str(added[id_]["NodeManagerAddress"]) for id_ in silent)),
         seen=base.seen | added.keys(),
+        examined=tuple(examined(found, added, began_s=began_s, ended_s=ended_s).values()),
     )
 
 

@@ -40,6 +40,7 @@ class RunOptions:
     tags: Mapping[str, str] = field(default_factory=dict)
     note: str | None = None
     wait_for_nodes_s: float = 0.0
+    strict: bool = False
     verbose: bool = False
 
     def place(self) -> Place:
@@ -115,7 +116,10 @@ class RunOptions:
         for name, many in (("--set", self.overrides), ("--only", self.only)):
             words += [word for value in many for word in (name, value)]
         words += [word for name, value in self.tags.items() for word in ("--tag", f"{name}={value}")]
-        flags = (("--local", self.local), ("--quick", self.quick), ("--no-plugins", self.no_plugins))
+        flags = (
+            ("--local", self.local), ("--quick", self.quick), ("--no-plugins", self.no_plugins),
+            ("--strict", self.strict),
+        )  # fmt: skip
         words += [flag for flag, on in flags if on]
         return shlex.join(words)
 

@@ -19,14 +19,16 @@ from typing import TYPE_CHECKING, Any
 from raybench.cluster.agenda import Agenda
 from raybench.cluster.batch_job import ray_job_id, slurm_facts
 from raybench.cluster.capacity import TUNE_CPUS
+from raybench.cluster.checkup import usable_cores
 from raybench.cluster.code_version import source_hash
-from raybench.cluster.connect import Choice, join, look_and_choose
+from raybench.cluster.connect import Choice, join, look_and_choose, session_folder
 from raybench.cluster.exit_code import exit_code
 from raybench.cluster.group import START_LIMIT_SETTING
-from raybench.cluster.inventory import Inventory, take_inventory, usable_cores, worker_counts
+from raybench.cluster.inventory import Inventory, take_inventory, worker_counts
 from raybench.cluster.naming import cluster_name, host_of
 from raybench.cluster.needs import need
 from raybench.cluster.options import RunOptions
+from raybench.cluster.preflight import preflight
 from raybench.cluster.quiet import printing_into
 from raybench.cluster.rows import RunFacts
 from raybench.cluster.signals import EXIT_INTERRUPTED, SignalWatch, watching_signals
@@ -43,6 +45,7 @@ from raybench.spec.reader import read_sweep
 from raybench.spec.selection import Only, only_texts
 from raybench.spec.sweep import SweepSpec
 from raybench.spec.trial import PlannedTrial, worker_group
+from raybench.version import __version__
 
 if TYPE_CHECKING:
     from raybench.cluster.dispatcher import Dispatcher
@@ -100,6 +103,7 @@ def run_sweep(
     tags: Mapping[str, str] | None = None,
     note: str | None = None,
     wait_for_nodes_s: float = 0.0,
+    strict: bool = False,
     verbose: bool = False,
     observer: Observer | None = None,
     callbacks: Sequence[Any] = (),
@@ -114,7 +118,8 @@ def run_sweep(
         sweep=str(sweep), out=str(out), local=local, address=address, cluster=cluster,
         overrides=(overrides,) if isinstance(overrides, str) else tuple(overrides), only=only_texts(only),
         quick=quick, no_plugins=no_plugins, fresh=fresh, newer_than=newer_than, retry=retry, accept=accept,
-        tags=dict(tags or {}), note=note, wait_for_nodes_s=wait_for_nodes_s, verbose=verbose,
+        tags=dict(tags or {}), note=note, wait_for_nodes_s=wait_for_nodes_s, strict=strict,
+        verbose=verbose,
     ).checked()  # fmt: skip
     spec = read_sweep(options.sweep, options.overrides, no_plugins=options.no_plugins)
     _find_mistakes(spec, options)
@@ -149,6 +154,7 @@ class _Run:
         self._done_since = options.done_since(now)
         self._store = RunStore(options.place(), spec.name, self._run_id)
         self._before: tuple[EarlierAttempt, ...] = ()
+        self._ray_folder: Path | None = None
 
     def execute(self) -> RunClosed:
         """Join Ray, run what is left, leave. Nothing of Ray's reaches the terminal unless `verbose`."""
@@ -193,15 +199,34 @@ class _Run:
         if choice.private:
             need("torch")      # its workers run here; those of another Ray have their own
         self._observer.joining(choice.doing)
-        address = join(choice, namespace=self._run_id, verbose=self._options.verbose, cores=usable_cores())
+        address = join(
+            choice, namespace=self._run_id, verbose=self._options.verbose, cores=usable_cores(),
+            metadata=self._metadata(),
+        )  # fmt: skip
         import ray
 
         if self._watch is not None:
             self._watch.install()
+        if choice.private and not self._options.verbose:
+            self._ray_folder = session_folder()
         try:
             yield choice, address
         finally:
             ray.shutdown()
+            self._remove_ray_folder()
+
+    def _remove_ray_folder(self) -> None:
+        """What a private Ray wrote goes with it, unless its reader asked to hear more."""
+        if self._ray_folder is not None:
+            shutil.rmtree(self._ray_folder, ignore_errors=True)
+
+    def _metadata(self) -> dict[str, str]:
+        """What Ray's dashboard shows of this job."""
+        told = {
+            "raybench": __version__, "sweep": self._spec.name, "question": self._spec.head.question,
+            "sweep_run_id": self._run_id, "out": self._options.out,
+        }  # fmt: skip
+        return {name: text for name, text in told.items() if text}
 
     def _facts(self, choice: Choice, ray_address: str) -> RunFacts:
         import ray
@@ -250,6 +275,7 @@ class _Run:
         return found, [str(warning.message) for warning in caught]
 
     def _open(self, choice: Choice, address: str, inventory: Inventory, facts: RunFacts, work: _Work) -> None:
+        before = preflight(choice, inventory)
         which = f"private Ray {facts.ray_version}" if choice.private else f"Ray {facts.ray_version} at {address}"
         self._observer.opened(RunOpened(
             sweep=self._spec.name,
@@ -262,13 +288,19 @@ class _Run:
             done_earlier=work.agenda.num_done,
             to_run=work.agenda.num_planned - work.agenda.num_done,
             groups=_groups(work.agenda.left()),
+            preflight=before.looked_at,
+            findings=len(before.findings),
         ))  # fmt: skip
+        for finding in before.findings:
+            self._observer.notice(str(finding))
         for address in inventory.silent:
             self._observer.notice(f"the node {address} does not answer and is not used")
         for text in inventory.differences():
             self._observer.notice(text)
         for text in (*work.warnings, *self._store.news()):
             self._observer.notice(text)
+        if self._options.strict:
+            before.refuse()
         self._write_resolved(work)
 
     def _write_resolved(self, work: _Work) -> None:
@@ -367,6 +399,7 @@ class _Run:
         self._leave_store()
         self._observer.closed(self._closed(cluster or "", work, code=EXIT_INTERRUPTED))
         shutil.rmtree(_scratch_folder(self._run_id), ignore_errors=True)
+        self._remove_ray_folder()
 
 
     def _leave_store(self) -> None:

@@ -23,6 +23,8 @@ class RunOpened:
     done_earlier: int
     to_run: int
     groups: int  # worker groups that must start for what is to run
+    preflight: str = ""  # what was looked at before; empty: nothing
+    findings: int = 0  # of the preflight
 
 
 @dataclass(frozen=True, kw_only=True)

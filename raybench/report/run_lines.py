@@ -33,13 +33,17 @@ LEAST_NOTE: Final = 8     # less of a note says nothing
 _AXES: Final = ("num_workers", "nodes", "precision", "source", "model", "micro_batch", "seq_len", "compile")
 
 
-def opening_lines(run: RunOpened) -> tuple[Text, Text]:
-    """Which Ray and why; then what there is to do."""
+def opening_lines(run: RunOpened) -> tuple[Text, ...]:
+    """Which Ray and why; then what there is to do, and what was looked at before."""
     first = Text.assemble((f"raybench {__version__}", "bold"), f" · {literal(run.hardware)} · {literal(run.ray)}")
     done = f" · {count(run.done_earlier)} done earlier" if run.done_earlier else ""
     plan = f" · {count(run.planned)} trials{done} · {count(run.to_run)} to run · cluster {run.cluster}"
     where = f" · results in {run.out}"
-    return first, Text.assemble((f"sweep {literal(run.sweep)}", "bold"), f" {literal(plan + where)}")
+    second = Text.assemble((f"sweep {literal(run.sweep)}", "bold"), f" {literal(plan + where)}")
+    if not run.preflight:
+        return first, second
+    found = f"{count(run.findings)} finding{'s' if run.findings != 1 else ''}" if run.findings else "nothing found"
+    return first, second, Text(f"preflight of {literal(run.preflight)} · {found}", style="dim")
 
 
 def trial_line(trial: Trial, label: str, number: int, planned: int, duration_s: float, width: int) -> Text:

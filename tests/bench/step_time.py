@@ -20,10 +20,11 @@ from pathlib import Path
 import ray
 
 from raybench.cluster.capacity import Seat
+from raybench.cluster.checkup import usable_cores
 from raybench.cluster.connect import Choice, join
 from raybench.cluster.group import WorkerGroup
 from raybench.cluster.group_spec import GroupSpec
-from raybench.cluster.inventory import take_inventory, usable_cores
+from raybench.cluster.inventory import take_inventory
 from raybench.cluster.messages import Order
 from raybench.measure.statistics import Interval, paired_ratio_interval
 from tests.bench.promise import Promise

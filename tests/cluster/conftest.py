@@ -45,10 +45,9 @@ class Cluster:
         found = load(self.head.home / out, **options)  # type: ignore[arg-type]
         return found if sweep is None else found[found["sweep"] == sweep]
 
-    def nodes_alive(self) -> int:
-        """How many nodes Ray lists."""
-        listed = self.head.run("ray list nodes --filter state=ALIVE --format json 2>/dev/null", check=False)
-        return listed.stdout.count('"node_id"')
+    def await_nodes(self, wanted: int) -> None:
+        """Until Ray lists so many nodes."""
+        self.head.run(f"python -m tests.cluster.await_nodes {wanted} {UP_LIMIT_S}", limit_s=2 * UP_LIMIT_S)
 
 
 def wait_until(condition: Callable[[], bool], limit_s: float) -> None:
@@ -72,7 +71,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         _write_cluster_file(made)
         up = made.laptop.run("ray up -y onprem.yaml", limit_s=UP_LIMIT_S)
         found = Cluster(made, up.stdout)
-        wait_until(lambda: found.nodes_alive() == len(NAMES), UP_LIMIT_S)
+        found.await_nodes(len(NAMES))
         yield found
 
 

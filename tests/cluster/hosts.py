@@ -7,6 +7,7 @@ bridge. Hosts see the checkout and its environment, as machines do on which the 
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shlex
 import shutil
@@ -32,7 +33,9 @@ _SHELL = {
     "LANG": "C.UTF-8",
     "PYTHONPATH": str(ROOT),
     "RAY_USAGE_STATS_ENABLED": "0",
-    # Three hosts share this machine's cores and memory.
+    # Three hosts share this machine's cores and memory: less of it for each, and more time for what has to start.
+    "RAY_agent_register_timeout_ms": "120000",
+    "RAY_worker_register_timeout_seconds": "120",
     "RAY_DEFAULT_OBJECT_STORE_MAX_MEMORY_BYTES": "200000000",
     "RAY_prestart_worker_first_driver": "0",
 }
@@ -54,6 +57,8 @@ def missing() -> str | None:
     """Why hosts cannot be made here; None when they can."""
     if os.geteuid() != 0:
         return "making hosts needs root"
+    if importlib.util.find_spec("aiohttp") is None:
+        return "ray[default] not installed, without which Ray has no jobs (`make test-cluster` installs it)"
     path = f"{os.environ['PATH']}:{_SBIN}"
     absent = [tool for tool in TOOLS if shutil.which(tool, path=path) is None]
     if absent:

@@ -8,7 +8,7 @@ import pytest
 
 from raybench.cluster import connect
 from raybench.cluster.connect import Announcement, announcement, choose
-from raybench.errors import UsageError
+from raybench.errors import ClusterError, UsageError
 
 LIVE = Announcement("10.0.0.4:6379", "ann", answers=True)
 
@@ -123,6 +123,15 @@ def test_another_listener_is_no_ray(announced, mute_port, monkeypatch):
     found = announcement()
     assert found is not None
     assert not found.answers
+
+
+@pytest.mark.parametrize(("taken", "told"), [(True, "taken by something that is no Ray"), (False, "nothing answers")])
+def test_why_a_ray_cannot_be_joined(taken, told, mute_port, monkeypatch):
+    """A busy port is told from a silent one, at once; Ray itself would try for minutes."""
+    monkeypatch.setattr(connect, "ANSWER_LIMIT_S", 0.2)
+    choice = pick(address=f"127.0.0.1:{mute_port if taken else 1}")
+    with pytest.raises(ClusterError, match=told):
+        connect.join(choice, namespace="n", verbose=False, cores=1)
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff\xfe\x00", b"nonsense", b"127.0.0.1:99999999"])

@@ -3,12 +3,17 @@
 import subprocess
 import sys
 from datetime import datetime, timezone
+from pathlib import Path
 
 import pytest
 
-from raybench.cluster.checkup import Checkup
+from raybench.cluster import cuda_answers
+from raybench.cluster.checkup import Checkup, Examined, examined
 from raybench.cluster.doctor import Diagnosis
-from raybench.cluster.findings import Finding, between_nodes, of_node
+from raybench.cluster.findings import Finding, between_nodes, of_cuda, of_node, of_upload
+from raybench.cluster.preflight import Preflight
+from raybench.cluster.upload import Upload, upload_of
+from raybench.errors import ClusterError
 from raybench.record.node import Node
 
 GIB = 2**30
@@ -23,14 +28,15 @@ def checkup(node=None, **changes) -> Checkup:
         "ray_version": "2.60.0", "raybench_version": "0.1.0", "network_interface": "eth0",
     } | (node or {})  # fmt: skip
     said = {
-        "node": Node(**facts), "source_hash": "same", "now_s": 0.0, "token_mode": 0o600, "held_bytes": 0,
+        "node": Node(**facts), "cores": 2, "source_hash": "same", "now_s": 0.0, "token_mode": 0o600, "held_bytes": 0,
         "free_bytes": {"temporary files": 50 * GIB, "data": 50 * GIB, "shared memory": GIB},
     } | changes  # fmt: skip
     return Checkup(**said)
 
 
 def told(seen: Checkup, ray_gpus: int = 0, skew_s: float = 0.0) -> list[str]:
-    return [str(finding) for finding in of_node(seen, own_hash="same", ray_gpus=ray_gpus, skew_s=skew_s)]
+    found = Examined(checkup=seen, ray_gpus=ray_gpus, skew_s=skew_s)
+    return [str(finding) for finding in of_node(found, own_hash="same")]
 
 
 def test_a_sound_node_is_told_nothing():
@@ -65,6 +71,66 @@ def test_a_container_without_its_gpus():
 def test_a_clock_that_is_off(skew_s, count):
     """More than a second, either way."""
     assert len(told(checkup(), skew_s=skew_s)) == count
+
+
+@pytest.mark.parametrize(("now_s", "skew_s"), [(99.0, -1.0), (100.5, 0.0), (104.0, 2.0)])
+def test_only_what_is_certain_of_a_clock_counts(now_s, skew_s):
+    """Asked between 100 and 102 by our own clock: what a node read in between may be right."""
+    nodes = {"n": {"Resources": {"GPU": 2.0}}}
+    found = examined({"n": checkup(now_s=now_s)}, nodes, began_s=100.0, ended_s=102.0)
+    assert (found["n"].skew_s, found["n"].ray_gpus) == (skew_s, 2)
+
+
+def test_gpus_that_do_not_compute():
+    """Each by its number; none seen at all is one finding, all in order none."""
+    assert [str(finding) for finding in of_cuda("beta", (None, "out of memory"))] == [
+        "error: beta: GPU 1 does not compute: out of memory; "
+        "see nvidia-smi and dmesg there; reset it, or leave the node out"
+    ]
+    (blind,) = of_cuda("beta", ())
+    assert blind.what == "torch sees none of the GPUs that Ray gives out"
+    assert list(of_cuda("beta", (None, None))) == []
+
+
+@pytest.mark.parametrize(
+    ("script", "answers"),
+    [
+        ("import os; print('a banner'); print('[null, \"busy\"]' if 'CUDA_VISIBLE_DEVICES' not in os.environ else '')",
+         (None, "busy")),
+        ("raise SystemExit('no driver')", ("python ended with 1: no driver",)),
+        ("import time; time.sleep(60)", ("no answer in 0 s",)),
+    ],
+)  # fmt: skip
+def test_cuda_is_tried_in_a_process_of_its_own(script, answers, monkeypatch):
+    """Which sees every GPU although Ray shows a task without GPUs none, and may end or hang."""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    monkeypatch.setattr(cuda_answers, "_TRY", script)
+    monkeypatch.setattr(cuda_answers, "TRY_LIMIT_S", 0.3 if "sleep" in script else 60.0)
+    assert cuda_answers.cuda_answers() == answers
+
+
+def test_what_a_job_would_upload(tmp_path):
+    """All but what the ignore files name: 3 + 50 bytes and the 9 of the file itself, the folder `data` the most."""
+    (tmp_path / "data").mkdir()
+    (tmp_path / "results").mkdir()
+    for name, size in {"mine.yaml": 3, "data/a": 50, "results/old": 100}.items():
+        (tmp_path / name).write_bytes(b"x" * size)
+    (tmp_path / ".rayignore").write_text("/results\n")
+    assert upload_of(tmp_path) == Upload(num_files=3, num_bytes=3 + 50 + 9, largest="data")
+
+
+@pytest.mark.parametrize(("mib", "levels"), [(99, []), (100, ["warning"]), (511, ["warning"]), (512, ["error"])])
+def test_large_uploads(mib, levels):
+    """Ray takes less than 512 MiB, and every node unpacks it before the job starts."""
+    found = list(of_upload(Path("/home/me"), Upload(num_files=1, num_bytes=mib * 2**20, largest="data")))
+    assert [finding.level for finding in found] == levels
+
+
+def test_strict_takes_no_finding():
+    """The first is told; without any the run goes on."""
+    Preflight("3 nodes", ()).refuse()
+    with pytest.raises(ClusterError, match="2 findings, the first: warning: beta: x; y; --strict takes none"):
+        Preflight("3 nodes", (Finding("warning", "beta", "x", "y"), Finding("error", "gamma", "x", "y"))).refuse()
 
 
 def test_nodes_with_different_torch():
