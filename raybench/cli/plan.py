@@ -47,7 +47,7 @@ def plan(
     ids = short_ids(trial.trial_id for trial in planned.trials)
     labels = planned_labels(shown)
     named = [
-        row | {"short_id": ids[trial.trial_id], "label": labels.get(trial.config_key, row["label"])}
+        row | {"short_id": ids[trial.trial_id], "label": labels.get(trial.point_id, row["label"])}
         for trial, row in zip(shown, rows, strict=True)
     ]
     above = plan_text(planned, machine, _missing(cluster, planned))

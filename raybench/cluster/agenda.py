@@ -181,7 +181,7 @@ class Agenda:
         chosen = before.chosen if before else ()
         by_config: dict[str, list[PlannedTrial]] = {}
         for planned in ran:
-            by_config.setdefault(planned.config_key, []).append(planned)
+            by_config.setdefault(planned.point_id, []).append(planned)
         figures = [(repeats[0], self._figure(repeats)) for repeats in by_config.values()]
         usable = [_Best(planned, (*chosen, *planned.choice), value) for planned, value in figures if value is not None]
         candidates = ([before] if before else []) + usable

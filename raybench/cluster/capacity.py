@@ -6,18 +6,21 @@ Computed, never assumed: two workers of one CPU each, beside Tune's trial of 0.0
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
 
 TUNE_CPUS = 0.01
 RESERVE_CPUS = 0.1
 LEAST_CPUS = 0.01
 """What Ray can still tell from none."""
+NOTHING: Mapping[str, float] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
 class NodeRoom:
-    """What a node has. `cpus` and `gpus` are Ray's logical ones that are free for us; of these `data_cpus` are kept for
-    the tasks that read data, which would never start beside workers that hold all.
+    """What a node has. `cpus`, `gpus` and the custom `resources` are Ray's logical ones that are free for us; of the
+    CPUs `data_cpus` are kept for the tasks that read data, which would never start beside workers that hold all.
     """
 
     node_id: str
@@ -27,6 +30,7 @@ class NodeRoom:
     gpus: int
     gpu_model: str | None
     data_cpus: int = 0
+    resources: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def max_cpu_workers(self) -> int:
@@ -55,10 +59,11 @@ class NoRoom:
     reason: str
 
 
-def places(room: NodeRoom, device_kind: str) -> int:
-    """Most workers that the node holds."""
+def places(room: NodeRoom, device_kind: str, resources: Mapping[str, float] = NOTHING) -> int:
+    """Most workers that the node holds, of which each takes `resources` of the custom ones."""
     by_cpus = max(0, math.floor(round(room.for_workers / LEAST_CPUS, 6)))
-    return min(room.gpus if device_kind == "cuda" else room.max_cpu_workers, by_cpus)
+    by_custom = [math.floor(round(room.resources.get(name, 0.0) / each, 6)) for name, each in resources.items()]
+    return min(room.gpus if device_kind == "cuda" else room.max_cpu_workers, by_cpus, *by_custom)
 
 
 def seat(room: NodeRoom, *, workers: int, device_kind: str, cpus_asked: float) -> Seat | NoRoom:

@@ -237,6 +237,8 @@ class Dispatcher:
             device_kind=device_kind,
             cpus_asked=config.cpus_per_worker,
             data_cpus=config.data_cpus_held,
+            gpu_model=config.gpu_model,
+            resources=config.resources,
         )
 
     def _wait_for_room(self, config: TrialConfig, device_kind: str, reason: str) -> Placement | NoRoom:
@@ -248,8 +250,9 @@ class Dispatcher:
             return self._placed(config, device_kind)
 
         found = wait_for_room(
-            look, workers=config.num_workers, device_kind=device_kind, limit_s=self._wait_for_nodes_s
-        )
+            look, workers=config.num_workers, device_kind=device_kind, resources=config.resources,
+            limit_s=self._wait_for_nodes_s,
+        )  # fmt: skip
         if isinstance(found, NoRoom):
             self._waited_for.add(found.reason)
         return found
@@ -405,7 +408,7 @@ class Dispatcher:
 
     def _label(self, planned: PlannedTrial) -> str:
         """What a person recognises the trial by, also among others that look alike; probes and later stages as such."""
-        return planned.label(self._labels.get(planned.config_key))
+        return planned.label(self._labels.get(planned.point_id))
 
     def _tell_end(self, trial: Trial, planned: PlannedTrial) -> None:
         self._observer.trial_ended(trial, self._label(planned), planned.order + 1)

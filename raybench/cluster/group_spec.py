@@ -15,9 +15,10 @@ _PASSED_ON = re.compile(r"(NCCL|GLOO|TORCH|PYTORCH|CUDA|OMP|KMP|MKL)_[A-Z0-9_]+"
 
 @dataclass(frozen=True)
 class GroupSpec:
-    """Everything that a worker process is given at its start. `env` is sorted pairs.
+    """Everything that a worker process is given at its start. `env` and `resources` are sorted pairs.
 
-    `node_ids`: the node of each worker. `data_cpus`: CPUs that stay free on each for the tasks that read data.
+    `node_ids`: the node of each worker, and with it the model of its GPU. `data_cpus`: CPUs that stay free on each for
+    the tasks that read data. `resources`: Ray's custom ones, of each worker.
     """
 
     node_ids: tuple[str, ...]
@@ -26,6 +27,7 @@ class GroupSpec:
     backend: str
     env: tuple[tuple[str, str], ...]
     data_cpus: int = 0
+    resources: tuple[tuple[str, float], ...] = ()
 
     @property
     def workers(self) -> int:
@@ -36,8 +38,11 @@ class GroupSpec:
 def group_spec(planned: PlannedTrial, *, device_kind: str, placement: Placement) -> GroupSpec:
     """The group that a trial needs. A process reads its thread count and NCCL's settings once, at its start."""
     backend = backend_for(planned.config.backend, device_kind)
-    env, data_cpus = passed_environment(placement.seat), planned.config.data_cpus_held
-    return GroupSpec(placement.node_ids, device_kind, placement.seat, backend, env, data_cpus)
+    config = planned.config
+    return GroupSpec(
+        placement.node_ids, device_kind, placement.seat, backend, passed_environment(placement.seat),
+        config.data_cpus_held, tuple(sorted(config.resources.items())),
+    )  # fmt: skip
 
 
 def backend_for(asked: str, device_kind: str) -> str:

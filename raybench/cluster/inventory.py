@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,6 +17,7 @@ from raybench.record.node import Node
 
 SURVEY_LIMIT_S = 90.0
 """For all nodes together: each starts a process, and a cold file system makes that slow."""
+_BUILT_IN_RESOURCE = re.compile(r"(CPU|GPU|memory|object_store_memory)$|node:|accelerator_type:|.*_group_")
 _COMPARED = (
     "os", "python_version", "cpu_model", "cpu_cores", "gpu_count", "gpu_models", "driver_version", "torch_version",
     "cuda_version", "nccl_version", "ray_version",
@@ -159,6 +161,7 @@ def _room(node_id: str, address: str, cores: int, models: str, free: Mapping[str
         cpus=float(free.get("CPU", 0.0)),
         gpus=int(free.get("GPU", 0)),
         gpu_model=models.partition(";")[0] or None,
+        resources={name: amount for name, amount in free.items() if not _BUILT_IN_RESOURCE.match(name)},
     )
 
 

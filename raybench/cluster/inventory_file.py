@@ -58,6 +58,7 @@ def _room(values: Mapping[str, Any]) -> NodeRoom:
         cpus=float(values["cpus"]),
         gpus=int(values["gpus"]),
         gpu_model=None if model is None else str(model),
+        resources={str(name): float(amount) for name, amount in values.get("resources", {}).items()},
     )
 
 
@@ -74,6 +75,8 @@ def what_does_not_fit(inventory: Inventory, trials: Sequence[PlannedTrial]) -> t
             device_kind=inventory.device_kind if config.device == "auto" else config.device,
             cpus_asked=config.cpus_per_worker,
             data_cpus=config.data_cpus_held,
+            gpu_model=config.gpu_model,
+            resources=config.resources,
         )
         if isinstance(found, NoRoom):
             counts[found.reason] = counts.get(found.reason, 0) + 1

@@ -6,11 +6,12 @@ stands for it here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from raybench.cluster.capacity import NodeRoom, NoRoom, Seat, places, seat
-from raybench.spec.config import Packing
+from raybench.cluster.capacity import NOTHING, NodeRoom, NoRoom, Seat, places, seat
+from raybench.spec.config import MIXED_GPUS, Packing
+from raybench.spec.names import gpu_words
 
 
 @dataclass(frozen=True)
@@ -23,17 +24,22 @@ class Placement:
 
 def place(
     rooms: Sequence[NodeRoom], *, workers: int, nodes: int | None, packing: Packing, device_kind: str,
-    cpus_asked: float, data_cpus: int = 0,
+    cpus_asked: float, data_cpus: int = 0, gpu_model: str | None = None, resources: Mapping[str, float] = NOTHING,
 ) -> Placement | NoRoom:  # fmt: skip
     """Where `workers` workers sit, or why they do not fit. `rooms`: the driver's node first, which is preferred.
 
-    GPUs of different models are never mixed in a group. Every node keeps `data_cpus` for the tasks that read data.
+    GPUs of different models are mixed in a group only where `gpu_model` says so; else it names the model by some of
+    its words. Each worker takes `resources` of Ray's custom ones; every node keeps `data_cpus` for tasks that read.
     """
-    alike = _alike([replace(room, data_cpus=data_cpus) for room in rooms], device_kind)
-    found = [_counts(group, workers, nodes, packing, device_kind) for group in alike]
+    if gpu_model is not None and device_kind != "cuda":
+        return NoRoom(f"gpu_model {gpu_model} asks for GPUs, and this trial runs on {device_kind}")
+    rooms = [replace(room, data_cpus=data_cpus) for room in rooms]
+    asked = _Asked(workers, nodes, packing, device_kind, gpu_model, resources)
+    alike = _alike(rooms, asked)
+    found = [_counts(group, asked) for group in alike]
     chosen = next((counts for counts in found if counts is not None), None)
     if chosen is None:
-        return _no_room(alike, workers, nodes, packing, device_kind)
+        return _no_room(rooms, len(alike), asked)
     seats = [seat(room, workers=count, device_kind=device_kind, cpus_asked=cpus_asked) for room, count in chosen]
     for each in seats:
         if isinstance(each, NoRoom):
@@ -44,19 +50,38 @@ def place(
     return Placement(tuple(room.node_id for room, count in chosen for _ in range(count)), smallest)
 
 
-def _alike(rooms: Sequence[NodeRoom], device_kind: str) -> list[list[NodeRoom]]:
+@dataclass(frozen=True)
+class _Asked:
+    workers: int
+    nodes: int | None
+    packing: Packing
+    device_kind: str
+    gpu_model: str | None
+    resources: Mapping[str, float]
+
+    def places(self, room: NodeRoom) -> int:
+        return places(room, self.device_kind, self.resources)
+
+    def takes(self, room: NodeRoom) -> bool:
+        """Whether the node's GPUs are of the model that is asked for, if one is."""
+        if self.gpu_model in (None, MIXED_GPUS):
+            return True
+        return set(gpu_words(str(self.gpu_model)).split()) <= set(gpu_words(room.gpu_model or "").split())
+
+
+def _alike(rooms: Sequence[NodeRoom], asked: _Asked) -> list[list[NodeRoom]]:
     """Rooms that may share a group, in the order in which their first one stands."""
+    apart = asked.device_kind == "cuda" and asked.gpu_model != MIXED_GPUS
     groups: dict[str | None, list[NodeRoom]] = {}
-    for room in rooms:
-        groups.setdefault(room.gpu_model if device_kind == "cuda" else None, []).append(room)
+    for room in filter(asked.takes, rooms):
+        groups.setdefault(room.gpu_model if apart else None, []).append(room)
     return list(groups.values())
 
 
-def _counts(
-    rooms: Sequence[NodeRoom], workers: int, nodes: int | None, packing: Packing, device_kind: str
-) -> list[tuple[NodeRoom, int]] | None:
+def _counts(rooms: Sequence[NodeRoom], asked: _Asked) -> list[tuple[NodeRoom, int]] | None:
     """Workers for each node that gets any, None when they do not fit."""
-    free = {room.node_id: places(room, device_kind) for room in rooms}
+    workers, nodes, packing = asked.workers, asked.nodes, asked.packing
+    free = {room.node_id: asked.places(room) for room in rooms}
     with_room = [room for room in rooms if free[room.node_id]]
     # Stable: the driver's node stands before its equals.
     roomiest = sorted(with_room, key=lambda room: -free[room.node_id])
@@ -106,21 +131,26 @@ def _evenly(full: Sequence[int], workers: int) -> list[int]:
     return counts
 
 
-def _no_room(
-    alike: Sequence[Sequence[NodeRoom]], workers: int, nodes: int | None, packing: Packing, device_kind: str
-) -> NoRoom:
+def _no_room(rooms: Sequence[NodeRoom], num_alike: int, asked: _Asked) -> NoRoom:
     """The sum: what is asked for, what there is, and what is missing."""
-    rooms = [room for group in alike for room in group]
+    workers, nodes, packing, device_kind = asked.workers, asked.nodes, asked.packing, asked.device_kind
     if len(rooms) == 1 and nodes in (None, 1) and packing != "strict_spread":
         found = seat(rooms[0], workers=workers, device_kind=device_kind, cpus_asked=1.0)
         if isinstance(found, NoRoom):
             return found
-    unit = "GPUs" if device_kind == "cuda" else "CPU places"
+    unit = f"GPUs{_of_model(asked)}" if device_kind == "cuda" else "CPU places"
+    taken = "".join(f" with {amount:g} {name} each" for name, amount in sorted(asked.resources.items()))
     needed = nodes or (workers if packing == "strict_spread" else None)
     where = f" on {needed} node{'s' if needed > 1 else ''}" if needed else ""
-    there = ", ".join(f"{room.address} has {places(room, device_kind)}{_model(room)}" for room in rooms)
-    together = "" if len(alike) < 2 else "; GPUs of different models are not mixed in one group"
-    return NoRoom(f"{workers} workers ({packing}){where} need {workers} {unit}; {there}{together}")
+    there = ", ".join(
+        f"{room.address} has {asked.places(room) if asked.takes(room) else 0}{_model(room)}" for room in rooms
+    )
+    together = "" if num_alike < 2 else "; GPUs of different models are mixed only with gpu_model: mixed"
+    return NoRoom(f"{workers} workers ({packing}){where} need {workers} {unit}{taken}; {there}{together}")
+
+
+def _of_model(asked: _Asked) -> str:
+    return "" if asked.gpu_model in (None, MIXED_GPUS) else f" named {asked.gpu_model}"
 
 
 def _model(room: NodeRoom) -> str:

@@ -157,12 +157,18 @@ def _ran(run: RunFacts, group: GroupFacts | None, ranks: Sequence[RankResult]) -
         "torch_version": first.torch_version,
         "cuda_version": first.cuda_version if on_gpu else None,
         "driver_version": first.node.driver_version if on_gpu else None,
-        "gpu_model": first.gpu_model,
+        "gpu_model": _gpu_models([group.hellos[rank].gpu_model for rank in sorted(group.hellos)]),
         "network_interface": ";".join(sorted(map(str, interfaces))) or None,
         "workers_by_host": ";".join(f"{host}={count}" for host, count in sorted(by_host.items())),
         "memory_room_bytes": min(hello.memory_room_bytes for hello in group.hellos.values()),
         **_effective(ranks),
     }
+
+
+def _gpu_models(of_ranks: Sequence[str | None]) -> str | None:
+    """The model that all have, or in a mixed group that of each rank; None on CPU."""
+    known = [model for model in of_ranks if model is not None]
+    return known[0] if len(set(known)) == 1 else ";".join(known) or None
 
 
 def _effective(ranks: Sequence[RankResult]) -> dict[str, Any]:

@@ -37,7 +37,9 @@ def trainer(
         scaling_config=ScalingConfig(
             num_workers=spec.workers,
             use_gpu=bool(spec.seat.gpus),
-            resources_per_worker={"CPU": spec.seat.cpus, **({"GPU": 1.0} if spec.seat.gpus else {})},
+            resources_per_worker={
+                "CPU": spec.seat.cpus, **({"GPU": 1.0} if spec.seat.gpus else {}), **dict(spec.resources),
+            },
             label_selector=[{NODE_ID_LABEL: node_id} for node_id in spec.node_ids],
         ),
         run_config=RunConfig(

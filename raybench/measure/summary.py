@@ -13,7 +13,7 @@ from raybench.measure.statistics import block_interval, step_statistics
 from raybench.measure.throughput import Counted, Speed, counted, measured_step_ms, slowest, speed
 from raybench.measure.validity import Evidence, invalid_reasons, warnings
 from raybench.record.rank import RankResult, RankTelemetry
-from raybench.spec.config import TrialConfig
+from raybench.spec.config import MIXED_GPUS, TrialConfig
 
 _Number = TypeVar("_Number", int, float)
 
@@ -100,6 +100,7 @@ def figures(config: TrialConfig, counts: Counts, ranks: Sequence[RankResult]) ->
     evidence = Evidence(
         counts=counts, ranks=ranks, counted=work, speed=rates, interval=interval, energy_j=used.energy_j,
         timing=config.timing, data_cache=config.data_cache, cache_state=read.cache_state,
+        may_mix_gpus=config.gpu_model == MIXED_GPUS,
     )  # fmt: skip
     moved = bandwidth(counts, rates.steps_per_s, len(ranks))
     inside = step_parts(slowest(ranks))

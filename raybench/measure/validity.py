@@ -43,6 +43,7 @@ class Evidence:
     timing: str
     data_cache: str | None = None       # as asked
     cache_state: str | None = None      # as it was
+    may_mix_gpus: bool = False      # the sweep asked for it
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,8 @@ def _ranks_disagree(evidence: Evidence) -> bool:
 
 
 def _mixed_gpus(evidence: Evidence) -> bool:
-    return len({(rank.environment.device_kind, rank.environment.gpu_model) for rank in evidence.ranks}) > 1
+    kinds = {(rank.environment.device_kind, rank.environment.gpu_model) for rank in evidence.ranks}
+    return len(kinds) > 1 and not evidence.may_mix_gpus
 
 
 def _idle_ranks(evidence: Evidence) -> bool:
@@ -200,7 +202,7 @@ INVALID: tuple[Rule, ...] = (
         _parameter_mismatch,
     ),
     Rule("ranks_disagree", "The ranks ran other steps or models.", _ranks_disagree),
-    Rule("mixed_gpus", "The ranks ran on different GPU models.", _mixed_gpus),
+    Rule("mixed_gpus", "The ranks ran on different GPU models, which nobody asked for.", _mixed_gpus),
     Rule("idle_ranks", "A rank's GPU was idle while another's worked.", _idle_ranks),
     Rule("energy_implausible", "The energy is more than the boards can draw, or negative.", _energy_implausible),
     Rule(

@@ -129,13 +129,13 @@ def distinct_labels(
 
 
 def planned_labels(trials: Iterable[PlannedTrial]) -> dict[str, str]:
-    """The label of each planned config by its `config_key`, with what tells it from the others.
+    """The label of each planned config by its `point_id`, with what tells it from the others.
 
     One whose micro batch waits to be found has none here: it is not whole yet.
     """
-    configs = {trial.config_key: trial.config for trial in trials if trial.ladder is None}
+    configs = {trial.point_id: trial.config for trial in trials if trial.ladder is None}
     values = [config.model_dump(mode="json") for config in configs.values()]
-    return dict(zip(configs, distinct_labels(values, [frozenset()] * len(values), NOT_KEYED), strict=True))
+    return dict(zip(configs, distinct_labels(values, [frozenset()] * len(values), NOT_KEYED - {"gpu_model"}), strict=True))
 
 
 def _said(path: str, value: Any, varying: Sequence[str]) -> str:

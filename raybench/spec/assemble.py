@@ -213,6 +213,8 @@ def _placement_mistakes(
 ) -> list[Mistake]:
     """Every node has a worker at least, and exactly one under `strict_spread`."""
     workers, nodes = fields["num_workers"], fields["nodes"]
+    if fields["gpu_model"] is not None and fields["device"] == "cpu":
+        return [blame([settings["gpu_model"], settings["device"]], "device cpu has no gpu_model")]
     if nodes is None or _any_bad(settings, "nodes", "num_workers", "packing"):
         return []
     if nodes > workers:

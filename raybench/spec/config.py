@@ -6,7 +6,7 @@ import hashlib
 import json
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, SerializeAsAny, model_validator
+from pydantic import AfterValidator, Field, SerializeAsAny, model_validator
 
 from raybench.spec.presets import CUSTOM, changed_from_preset
 from raybench.spec.shapes import Count, Frozen
@@ -25,11 +25,15 @@ Isolation = Literal["repeat", "warm", "fresh"]
 Packing = Literal["pack", "spread", "strict_spread"]
 Quality = Literal["full", "quick", "probe", "profiled"]
 DataCache = Literal["as_is", "cold", "warm"]
+MIXED_GPUS = "mixed"
+"""The `gpu_model` that lets a worker group sit on GPUs of several models."""
+GpuModel = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._-]{0,63}$")]
+ResourceName = Annotated[GpuModel, AfterValidator(lambda name: _custom(name))]
 SourceName = Literal["device", "memory", "generate", "shards", "tokens", "cifar100", "ray_data"]
 TokenDtype = Literal["uint16", "int32", "int64"]
 
-NOT_IN_KEY = frozenset({"model_name", "batch_given", "timeout_s", "cpus_per_worker", "data_cpus"})
-"""Names, limits and placement: they change neither the work nor how it is measured."""
+NOT_IN_KEY = frozenset({"model_name", "batch_given", "timeout_s", "cpus_per_worker", "data_cpus", "gpu_model"})
+"""Names, limits, placement and the machine: they change neither the work nor how it is measured."""
 NOT_IN_WORK_KEY = frozenset({"warmup", "measure", "quality", "isolation"})
 NEVER_IN_KEY = frozenset({"source.data_dir", "source.path"})
 """Paths: where data lies does not change it."""
@@ -51,11 +55,18 @@ ADDED_SINCE_RB1: dict[str, tuple[Any, ...]] = {
     "source.block_mb": (None,),
     "source.preserve_order": (True,),
     "data_cache": (None, "as_is"),
+    "resources": ({},),
 }
 """Fields added after `rb1` with the values under which they are left out of the key, so that old keys stay.
 
 None for workloads without the setting, and the default. Dotted where the field is inside another (`source.prefetch`).
 """
+
+
+def _custom(name: str) -> str:
+    if name in ("CPU", "GPU", "memory", "object_store_memory"):
+        raise ValueError(f"{name} is no custom resource: a worker has one GPU, and cpus_per_worker CPUs")
+    return name
 
 
 class Optimizer(Frozen):
@@ -146,6 +157,8 @@ class TrialConfig(Frozen):
     activation_checkpointing: Checkpointing | None = None      # full: each block's forward runs again in the backward
     data_cpus: Annotated[int, Field(ge=1)] | None = None       # of each node, kept for Ray Data; None: 1 if it reads
     data_cache: DataCache | None = None      # cold: the page cache has none of the data when a trial starts; warm: all
+    gpu_model: GpuModel | None = None        # words of the model's name, or `mixed`; None: any one; not part of the key
+    resources: dict[ResourceName, Annotated[float, Field(gt=0.0)]] = Field({})      # Ray's custom ones, of each worker
 
     @property
     def world_size(self) -> int:
@@ -208,9 +221,13 @@ class TrialConfig(Frozen):
         return " ".join(part for part in parts if part)
 
     def _placement_label(self) -> str | None:
-        if self.nodes is not None:
-            return f"on {self.nodes} node{'s' if self.nodes > 1 else ''}"
-        return self.packing if self.packing != "pack" else None
+        parts = [
+            f"on {self.nodes} node{'s' if self.nodes > 1 else ''}" if self.nodes is not None
+            else self.packing if self.packing != "pack" else "",
+            f"gpu_model={self.gpu_model}" if self.gpu_model else "",
+            *(f"{name}={amount:g}" for name, amount in sorted(self.resources.items())),
+        ]  # fmt: skip
+        return " ".join(part for part in parts if part)
 
     def _keyed(self, leave_out: frozenset[str]) -> dict[str, Any]:
         return _without(self.model_dump(mode="json"), leave_out)

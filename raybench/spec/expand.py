@@ -163,7 +163,7 @@ def _ordered(spec: SweepSpec, keyed: Mapping[str, Point]) -> Iterator[PlannedTri
         for keys in groups.values():
             for key in _shuffled(spec.name, repeat, keys) if spec.head.order == "shuffled" else keys:
                 point = keyed[key]
-                yield PlannedTrial(point.config, key, repeat, order, point.ladder, point.choice)
+                yield PlannedTrial(point.config, point.config_key, repeat, order, point.ladder, point.choice)
                 order += 1
 
 

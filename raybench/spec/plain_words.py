@@ -46,6 +46,7 @@ _WORDS: dict[str, _Words] = {
     "float_type": _NUMBER,
     "finite_number": _kind("a finite number"),
     "string_type": _TEXT,
+    "string_pattern_mismatch": _kind("letters and digits, with ` `, `.`, `_` and `-` between them"),
     "bool_type": _kind("true or false"),
     "literal_error": _one_of,
     "greater_than_equal": _limit("at least", "ge"),

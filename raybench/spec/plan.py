@@ -37,7 +37,7 @@ class Plan:
     @property
     def num_configs(self) -> int:
         """Different configs among the trials."""
-        return len({trial.config_key for trial in self.trials})
+        return len({trial.point_id for trial in self.trials})
 
     @property
     def num_groups(self) -> int:

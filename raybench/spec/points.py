@@ -18,6 +18,7 @@ from raybench.spec.mistakes import Mistakes
 from raybench.spec.resolve import Dropped
 from raybench.spec.settings import AUTO, Layer
 from raybench.spec.sweep import Axis, Block, SweepSpec
+from raybench.spec.trial import machine_of
 
 _NO_RUNG: Layer = {}
 
@@ -31,9 +32,14 @@ class Point:
     ladder: Ladder | None = None
 
     @cached_property
-    def key(self) -> str:
-        """What tells it from the others: its `config_key`, or while that is not known yet `auto` and 12 hex."""
+    def config_key(self) -> str:
+        """The config's, or while that is not known yet `auto` and 12 hex."""
         return f"auto{self.ladder.rungs[0].config_key()[:12]}" if self.ladder else self.config.config_key()
+
+    @property
+    def key(self) -> str:
+        """What tells it from the others: its `config_key`, and the GPU model where one is asked for."""
+        return f"{self.config_key}{machine_of(self.config)}"
 
 
 def points_of(spec: SweepSpec, quick: bool, mistakes: Mistakes) -> tuple[list[Point], list[Criterion]]:

@@ -127,6 +127,8 @@ SETTINGS: Mapping[str, Setting] = types.MappingProxyType({setting.name: setting 
     _same("data_cpus", "CPU cores of each node kept for the tasks of ray_data; null: 1 for it, else 0", nullable=True),
     _same("nodes", "nodes that the workers are placed on, each with at least one"),
     _same("packing", "pack: as few nodes as hold them; spread: evenly over all; strict_spread: one a node"),
+    _same("gpu_model", "words of the GPU's name, as in H100; mixed: a group may sit on several models"),
+    _same("resources", "custom Ray resources that each worker takes, by name"),
 )})  # fmt: skip
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from raybench.spec.config import TrialConfig
 from raybench.spec.ladder import Ladder
+from raybench.spec.names import gpu_words
 from raybench.spec.settings import Layer
 
 
@@ -26,8 +27,17 @@ class PlannedTrial:
 
     @property
     def trial_id(self) -> str:
-        """`config_key-RR`: the same in every run of the same sweep."""
-        return f"{self.config_key}-{self.repeat:02d}"
+        """`config_key-RR`, and the GPU model where one is asked for: the same in every run of the same sweep."""
+        return f"{self.config_key}-{self.repeat:02d}{self._machine}"
+
+    @property
+    def point_id(self) -> str:
+        """What all repeats share. The machine is no part of `config_key`, and still makes another trial."""
+        return f"{self.config_key}{self._machine}"
+
+    @property
+    def _machine(self) -> str:
+        return machine_of(self.config)
 
     def label(self, config_label: str | None = None) -> str:
         """What a person recognises the trial by; the repeat is said from the second on."""
@@ -38,7 +48,12 @@ class PlannedTrial:
         return self.config.label() + (" b=auto" if self.ladder else "")
 
 
+def machine_of(config: TrialConfig) -> str:
+    """`-h100` where such a GPU is asked for, else nothing."""
+    return f"-{gpu_words(config.gpu_model).replace(' ', '-')}" if config.gpu_model else ""
+
+
 def worker_group(config: TrialConfig) -> tuple[object, ...]:
     """What must be equal for two configs to run in the same worker processes."""
     return (config.num_workers, config.device, config.backend, config.cpus_per_worker, config.nodes,
-            config.packing, config.data_cpus_held)
+            config.packing, config.data_cpus_held, config.gpu_model, tuple(sorted(config.resources.items())))

@@ -18,8 +18,8 @@ def box(name: str, gpus: int = 8, model: str = "NVIDIA H200") -> NodeRoom:
 THREE = [room("a"), room("b"), room("c")]
 
 
-def placed(rooms, workers, nodes=None, packing="pack", device_kind="cpu"):
-    return place(rooms, workers=workers, nodes=nodes, packing=packing, device_kind=device_kind, cpus_asked=1.0)
+def placed(rooms, workers, nodes=None, packing="pack", device_kind="cpu", **asked):
+    return place(rooms, workers=workers, nodes=nodes, packing=packing, device_kind=device_kind, cpus_asked=1.0, **asked)
 
 
 @pytest.mark.parametrize(
@@ -89,11 +89,49 @@ def test_gpu_models_are_not_mixed():
     assert isinstance(refused, NoRoom)
     assert refused.reason.endswith(
         "10.0.0.a has 4 (NVIDIA A100), 10.0.0.b has 8 (NVIDIA H200); "
-        "GPUs of different models are not mixed in one group"
+        "GPUs of different models are mixed only with gpu_model: mixed"
     )
     fits = placed(rooms, 8, device_kind="cuda")
     assert isinstance(fits, Placement)
     assert set(fits.node_ids) == {"b"}
+
+
+@pytest.mark.parametrize(
+    ("workers", "gpu_model", "where"),
+    [(4, "H200", "b"), (4, "nvidia a100", "a"), (4, "A100-SXM4", ""), (12, "mixed", "ba"), (8, "A100", "")],
+)
+def test_a_gpu_model_that_is_asked_for(workers, gpu_model, where):
+    """By any of its words; `mixed` takes all, the larger node first; no A100 is an SXM4, and there are only four."""
+    rooms = [box("a", 4, "NVIDIA A100-PCIE-40GB"), box("b", 8)]
+    found = placed(rooms, workers, device_kind="cuda", gpu_model=gpu_model)
+    assert where == ("".join(dict.fromkeys(found.node_ids)) if isinstance(found, Placement) else "")
+
+
+def test_a_missing_gpu_model_is_told():
+    """What is asked for, and what each node has of it."""
+    rooms = [box("a", 4, "NVIDIA A100"), box("b", 8)]
+    refused = placed(rooms, 8, device_kind="cuda", gpu_model="A100")
+    assert isinstance(refused, NoRoom)
+    assert refused.reason == (
+        "8 workers (pack) need 8 GPUs named A100; 10.0.0.a has 4 (NVIDIA A100), 10.0.0.b has 0 (NVIDIA H200)"
+    )
+    on_cpu = placed(THREE, 1, gpu_model="A100")
+    assert isinstance(on_cpu, NoRoom)
+    assert on_cpu.reason == "gpu_model A100 asks for GPUs, and this trial runs on cpu"
+
+
+def test_custom_resources_say_where_workers_may_sit():
+    """Of half a disk each, one disk is enough for two workers, and b has it; three need the one of c as well."""
+    rooms = [room("a"), room("b", resources={"fast_disk": 1.0}), room("c", resources={"fast_disk": 1.0})]
+    two, three = (placed(rooms, workers, resources={"fast_disk": 0.5}) for workers in (2, 3))
+    assert isinstance(two, Placement)
+    assert isinstance(three, Placement)
+    assert (two.node_ids, three.node_ids) == (("b", "b"), ("b", "b", "c"))
+    refused = placed(rooms, 3, resources={"fast_disk": 1.0})
+    assert isinstance(refused, NoRoom)
+    assert refused.reason == (
+        "3 workers (pack) need 3 CPU places with 1 fast_disk each; 10.0.0.a has 0, 10.0.0.b has 1, 10.0.0.c has 1"
+    )
 
 
 def test_a_node_without_free_cpus_holds_nobody():

@@ -91,10 +91,11 @@ def test_ranks_that_ran_other_steps_are_invalid() -> None:
 
 
 def test_mixed_gpus_are_invalid() -> None:
-    """Two models in one group."""
+    """Two models in one group, unless the sweep says that they may mix."""
     environments = (gpu("a"), gpu("b", "NVIDIA A100-SXM4-80GB"))
     ranks = [make_rank(rank, step_ms=LONG, environment=environment) for rank, environment in enumerate(environments)]
     assert judged(ranks)[1] == "mixed_gpus"
+    assert figures(make_config(gpu_model="mixed"), COUNTS, ranks).invalid_reasons == ""
 
 
 @pytest.mark.parametrize(("shares", "steps", "reason"), [

@@ -57,7 +57,7 @@ def test_golden_keys(release: str, name: str) -> None:
 
 @pytest.mark.parametrize("change", [
     {"model_name": "mine"}, {"batch_given": "global_batch"}, {"timeout_s": 9.0}, {"cpus_per_worker": 2.0},
-    {"source": Source(data_dir="/elsewhere")}, {"data_cpus": 2},
+    {"source": Source(data_dir="/elsewhere")}, {"data_cpus": 2}, {"gpu_model": "H100"},
 ])  # fmt: skip
 def test_names_paths_and_limits_are_not_in_the_keys(change: dict[str, Any]) -> None:
     """They change neither the work nor how it is measured."""

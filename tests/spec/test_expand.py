@@ -219,6 +219,25 @@ def test_equal_configs_collapse_with_a_warning() -> None:
     )
 
 
+def test_gpu_models_are_trials_of_one_config() -> None:
+    """The machine is no part of the key, and still each is a trial and a worker group of its own."""
+    text = "name: s\nbase: {workload: matmul, device: cuda}\naxes: {gpu_model: [H100, A100 SXM4]}\nrepeats: 2\n"
+    trials = trials_of(text)
+    (key,) = {trial.config_key for trial in trials}
+    assert [trial.trial_id for trial in trials] == [
+        f"{key}-01-h100", f"{key}-01-a100-sxm4", f"{key}-02-h100", f"{key}-02-a100-sxm4",
+    ]  # fmt: skip
+    assert [trial.trial_id for trial in trials_of("name: s\nbase: {workload: matmul, device: cuda}\n")] == [f"{key}-01"]
+
+
+def test_custom_resources_are_an_axis() -> None:
+    """A mapping is one value of it; Ray's own resources are no custom ones."""
+    text = "name: s\nbase: {workload: matmul}\naxes: {resources: [{}, {fast_disk: 0.5}]}\n"
+    assert [config.resources for config in configs_of(text)] == [{}, {"fast_disk": 0.5}]
+    with pytest.raises(SweepError, match="GPU is no custom resource"):
+        trials_of("name: s\nbase: {workload: matmul, resources: {GPU: 2}}\n")
+
+
 def test_order_is_repeat_then_group_then_config() -> None:
     """Groups come as the sweep first asks for them, and every repeat goes through all of them."""
     text = "name: s\nrepeats: 2\nbase: {workload: encdec}\naxes: {precision: [fp32, bf16], num_workers: [2, 1]}\n"
