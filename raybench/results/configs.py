@@ -135,7 +135,8 @@ def planned_labels(trials: Iterable[PlannedTrial]) -> dict[str, str]:
     """
     configs = {trial.point_id: trial.config for trial in trials if trial.ladder is None}
     values = [config.model_dump(mode="json") for config in configs.values()]
-    return dict(zip(configs, distinct_labels(values, [frozenset()] * len(values), NOT_KEYED - {"gpu_model"}), strict=True))
+    untold = NOT_KEYED - {"gpu_model"}
+    return dict(zip(configs, distinct_labels(values, [frozenset()] * len(values), untold), strict=True))
 
 
 def _said(path: str, value: Any, varying: Sequence[str]) -> str:
