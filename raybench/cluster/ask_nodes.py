@@ -64,6 +64,15 @@ def on_node(function: Callable[..., Any], node_id: str) -> Any:
     return _remote(function).options(scheduling_strategy=NodeAffinitySchedulingStrategy(node_id, soft=False))
 
 
+def actor_here(cls: type) -> Any:
+    """A Ray actor class of no CPUs, pinned to this node: what the driver hangs on must not die with another one."""
+    import ray
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
+    return ray.remote(num_cpus=0, max_concurrency=1000, scheduling_strategy=here)(cls)
+
+
 def is_there() -> bool:
     """What a node is asked to find out whether it answers at all."""
     return True

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from raybench.cluster.ask_nodes import ask_nodes
+from raybench.cluster.ask_nodes import actor_here, ask_nodes
 from raybench.cluster.code_version import refuse_other_code
 from raybench.cluster.group_spec import GroupSpec
 from raybench.cluster.mailbox import Mailbox
@@ -50,7 +50,7 @@ class WorkerGroup:
         self.placement_s = self.worker_start_s = 0.0
         self.error: BaseException | None = None
         self._started_s = time.perf_counter()
-        self._mailbox = _remote_mailbox()
+        self._mailbox = actor_here(Mailbox).remote()
         self._trainer = _trainer(spec, self._mailbox, storage, sweep_run_id)
         self._thread = threading.Thread(target=self._fit, name="raybench-group", daemon=True)
         self._thread.start()
@@ -134,14 +134,6 @@ def _kill_processes(pids: list[int]) -> None:
     for pid in pids:
         with contextlib.suppress(ProcessLookupError):      # `ray.kill` was faster
             os.kill(pid, signal.SIGKILL)
-
-
-def _remote_mailbox() -> Any:
-    import ray
-    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-
-    here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
-    return ray.remote(num_cpus=0, max_concurrency=1000, scheduling_strategy=here)(Mailbox).remote()
 
 
 def _trainer(spec: GroupSpec, mailbox: Any, storage: str, sweep_run_id: str) -> Any:

@@ -20,6 +20,7 @@ _CONTROL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b
 _COMM = re.compile(
     r"gloo/|nccl\w*Error|NCCL error|Connection (closed|reset) by peer|Broken pipe|Socket Timeout|socketStartConnect"
 )
+_NO_GROUP = re.compile(r"[Dd]efault process group has not been initialized")      # Train took it away: a peer is gone
 _CUDA_FULL = re.compile(r"CUDA error: out of memory|(CUBLAS|CUDNN)_STATUS_ALLOC_FAILED")      # beside torch's allocator
 _GPU_FAULT = re.compile(r"uncorrectable ECC|GPU is lost|fallen off the bus|hardware error|illegal memory access", re.I)
 
@@ -96,7 +97,7 @@ def outcome_of(error: BaseException, workload: str) -> tuple[str, str]:
         return "oom_cuda", name
     if "CUDA" in text and _GPU_FAULT.search(text):
         return "gpu_fault", name
-    if "DistError" in ancestors or (name == "RuntimeError" and _raised_by_collective(error)):
+    if "DistError" in ancestors or (name == "RuntimeError" and _raised_by_collective(error)) or _NO_GROUP.search(text):
         return "comm_error", name
     return ("workload_error" if _raised_by_workload(error, workload) else "internal_error"), name
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from raybench.cluster.agenda import Agenda
+from raybench.cluster.ask_nodes import actor_here
 from raybench.cluster.batch_job import ray_job_id, slurm_facts
 from raybench.cluster.capacity import TUNE_CPUS
 from raybench.cluster.checkup import usable_cores
@@ -315,7 +316,7 @@ class _Run:
         from raybench.cluster.dispatcher import Dispatcher
 
         name = f"broker-{self._run_id}"
-        broker = ray.remote(num_cpus=0, max_concurrency=1000)(Broker).options(name=name).remote()
+        broker = actor_here(Broker).options(name=name).remote()
         dispatcher = Dispatcher(
             facts,
             broker=broker,

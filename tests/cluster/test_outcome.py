@@ -58,6 +58,7 @@ def evidence(**changes) -> Evidence:
         (DataError("shard_0000.bin"), "data_error"),
         (GpuBusyError("2.0 GiB held"), "gpu_busy"),
         (RuntimeError("[gloo/transport/tcp/pair.cc] Connection closed by peer"), "comm_error"),
+        (ValueError("Default process group has not been initialized, please call init_process_group."), "comm_error"),
         (RuntimeError("CUDA error: out of memory"), "oom_cuda"),
         (RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"), "oom_cuda"),
         (RuntimeError("a plain error about a socket or a collective"), "internal_error"),
