@@ -24,7 +24,7 @@ tests-on-ray tests-without-ray: $(STAMP)
 test-cluster: $(STAMP)  ## ray up, ray submit and ray job submit on three hosts made on this machine (root, Linux)
 	tests/cluster/install_tools.sh
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[cluster]"
-	$(BIN)/python -m pytest -m hosts -q -s
+	$(BIN)/python -m pytest -m "hosts and not soak" -q -s
 
 lint: $(STAMP)      ## ruff and mypy
 	$(BIN)/ruff check .

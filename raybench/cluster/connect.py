@@ -156,7 +156,9 @@ def _refusal(choice: Choice, error: Exception) -> str:
     reason = " ".join(str(error).split())[:300]
     if choice.private:
         return f"a private Ray does not start in {tempfile.gettempdir()}: {reason}"
-    hint = " (it may need its token: RAY_AUTH_MODE=token and RAY_AUTH_TOKEN_PATH)" if "auth" in reason.lower() else ""
+    # Ray says no more than that, whatever the reason; something answers there by then, so the token is the likeliest.
+    refused = "auth" in reason.lower() or "Failed to connect" in reason
+    hint = " (is its token this one? RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN or ~/.ray/auth_token)" if refused else ""
     where = f"the Ray at {choice.address} ({choice.source})"
     return f"{where} cannot be joined: {reason}{hint}; --local starts a private one"
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from tests.cluster.conftest import Cluster, wait_until
@@ -36,7 +37,7 @@ LONG = """\
 name: long
 base: {workload: matmul, model: {m: 64, k: 64, n: 64}, num_workers: 2, packing: spread, warmup: 1}
 axes:
-  seed: [0, 1, 2, 3, 4]
+  seed: [0, 1, 2, 3]
   measure: [{seconds: 8}]
 """
 LOSES = """\
@@ -46,7 +47,7 @@ axes:
   place:
     - {packing: spread, measure: {seconds: 8}}
     - {nodes: 3, measure: 10}
-    - {num_workers: 2, measure: 10}
+    - {packing: spread, measure: 10}
 """
 LINKED = """\
 name: linked
@@ -54,10 +55,16 @@ base: {num_workers: 2, nodes: 2, warmup: 2, measure: 10}
 include:
   - workload: collective
     axes: {model: [all_reduce-1m, all_reduce-16m, {op: all_reduce, size_bytes: 33554432}]}
-  - {workload: encdec, model: 3.5m, seq_len: 16, global_batch: 4, source: device}
+  - workload: encdec
+    model: 3.5m
+    seq_len: 16
+    global_batch: 4
+    source: {name: device, num_samples: 64}
+    axes:
+      place: [{num_workers: 2, nodes: 2}, {num_workers: 1, nodes: 1}]
 """
 LIMIT_BYTES_PER_S = 200e6 / 8
-TOLD_LIMIT_S = 90.0
+LOSS_LIMIT_S = 90.0
 
 
 def test_ray_up_starts_every_host_with_the_token(cluster: Cluster) -> None:
@@ -78,6 +85,7 @@ def test_ray_submit_runs_over_one_two_and_three_nodes(cluster: Cluster) -> None:
         f"ray submit onprem.yaml {ROOT}/sweeps/submit.py -- over-nodes.yaml --out results", limit_s=600.0
     )
     assert "3 nodes, " in ran.stdout
+    assert "preflight of 3 nodes: code, clock, disks, shared memory, token, GPUs in use · nothing found" in ran.stdout
     rows = cluster.rows("results").sort_values("num_workers")
     assert list(rows["outcome"]) == ["ok"] * 3, list(rows["error_text"])
     assert list(rows["nodes"]) == list(rows["num_nodes"]) == list(rows["world_size"]) == [1, 2, 3]
@@ -120,16 +128,10 @@ def jobs(cluster: Cluster) -> Iterator[Cluster]:
 JOBS = "export RAY_AUTH_MODE=token RAY_API_SERVER_ADDRESS=http://127.0.0.1:8265; cd project; ray job"
 
 
-def submit(jobs: Cluster, name: str) -> None:
-    """`ray job submit` of the long sweep, without waiting for its end."""
-    words = f"--submission-id {name} --no-wait --working-dir ."
-    jobs.laptop.run(f"{JOBS} submit {words} -- raybench run long.yaml --out /mnt/home/results")
-
-
-def status(jobs: Cluster, name: str) -> str:
-    """The last word of `ray job status`."""
-    told = jobs.laptop.run(f"{JOBS} status {name}").stdout
-    return next(word for word in ("SUCCEEDED", "FAILED", "STOPPED", "RUNNING", "PENDING") if word in told.upper())
+def submit(jobs: Cluster, name: str, *, wait: bool = False) -> None:
+    """`ray job submit` of the long sweep; one that is waited for passes its exit code on."""
+    words = f"--submission-id {name} {'' if wait else '--no-wait'} --working-dir ."
+    jobs.laptop.run(f"{JOBS} submit {words} -- raybench run long.yaml --out /mnt/home/results", limit_s=600.0)
 
 
 def starts(jobs: Cluster) -> int:
@@ -150,15 +152,13 @@ def test_ray_job_stop_loses_nothing(jobs: Cluster) -> None:
         submit(jobs, f"long-{number}")
         wait_until(lambda wanted=number - 1: ended(jobs, "ok") >= wanted and starts(jobs) > ended(jobs), 300.0)
         before = ended(jobs, "ok")
-        jobs.laptop.run(f"{JOBS} stop long-{number}")
-        wait_until(lambda name=f"long-{number}": status(jobs, name) == "STOPPED", 120.0)
+        stopped = jobs.laptop.run(f"{JOBS} stop long-{number}")
+        assert "was stopped" in stopped.stdout, stopped.stdout
         assert ended(jobs) == starts(jobs), "every attempt that began is a row"
         assert ended(jobs, "ok") >= before
     assert ended(jobs, "interrupted") >= 1
-    submit(jobs, "long-4")
-    wait_until(lambda: status(jobs, "long-4") not in ("RUNNING", "PENDING"), 300.0)
-    assert status(jobs, "long-4") == "SUCCEEDED"
-    assert list(jobs.rows("results", "long")["outcome"]) == ["ok"] * 5
+    submit(jobs, "long-4", wait=True)
+    assert list(jobs.rows("results", "long")["outcome"]) == ["ok"] * 4
     assert set(jobs.rows("results")["sweep"]) == {"over-nodes", "long"}
     uploaded = jobs.head.run("ls /tmp/ray/session_latest/runtime_resources/working_dir_files/*").stdout.split()
     assert "long.yaml" in uploaded
@@ -212,8 +212,8 @@ def test_doctor_lets_all_nodes_talk(cluster: Cluster) -> None:
 def test_doctor_says_why_a_ray_cannot_be_joined(cluster: Cluster) -> None:
     """Another token, and a port at which something else listens."""
     for command, told in (
-        ("RAY_AUTH_TOKEN=wrong raybench doctor", "error: Ray: "),
-        ("raybench doctor --address 127.0.0.1:22", "error: Ray: the Ray at 127.0.0.1:22 (--address) cannot be joined"),
+        ("RAY_AUTH_TOKEN=wrong raybench doctor", "is its token this one? RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN or "),
+        ("raybench doctor --address 127.0.0.1:22", "its port is taken by something that is no Ray; "),
     ):
         found = cluster.head.run(command, check=False)
         assert found.returncode == 3, found.stdout
@@ -223,7 +223,8 @@ def test_doctor_says_why_a_ray_cannot_be_joined(cluster: Cluster) -> None:
 def test_a_slow_link_is_what_collectives_report(cluster: Cluster) -> None:
     """200 Mbit/s are 25 MB/s, of which TCP leaves 24: large all-reduces report that, none more than the limit.
 
-    A small model is slower over the same link: its 3 496 448 gradients of 4 bytes take 0.56 s a step.
+    A small model is slower over the same link: its 3 496 448 gradients of 4 bytes take 0.56 s a step, and a second
+    host brings less than it does without the limit, or nothing at all.
     """
     (cluster.head.home / "linked.yaml").write_text(LINKED)
     beta = cluster.lan.hosts[1]
@@ -232,19 +233,22 @@ def test_a_slow_link_is_what_collectives_report(cluster: Cluster) -> None:
         cluster.head.run("raybench run linked.yaml --out slow", limit_s=600.0)
     finally:
         cluster.lan.free_link(beta)
-    cluster.head.run("raybench run linked.yaml --out free --only workload=encdec", limit_s=600.0)
+    cluster.head.run("raybench run linked.yaml --out free --only num_workers=2", limit_s=600.0)
     slow, free = cluster.rows("slow"), cluster.rows("free")
     bus = slow.loc[slow["workload"] == "collective", "bus_bandwidth_bytes_per_s"]
-    shown = ["workload", "model", "step_ms_min", "step_ms_p50", "bus_bandwidth_bytes_per_s"]
-    print(slow[shown].to_string(), free[shown].to_string(), sep="\n")
+    shown = ["workload", "model", "num_workers", "step_ms_min", "step_ms_p50", "bus_bandwidth_bytes_per_s"]
+    print("", "200 Mbit/s:", slow[shown].to_string(), "no limit:", free[shown].to_string(), sep="\n")
     assert (bus <= LIMIT_BYTES_PER_S).all()
     large = slow[slow["config"].str.contains("16777216|33554432")]["bus_bandwidth_bytes_per_s"]
     assert len(large) == 2
     assert (large >= 0.85 * LIMIT_BYTES_PER_S).all()
     # The fastest step of each: what else this machine does makes a step slower, never faster.
-    slow_ms, free_ms = (rows.loc[rows["workload"] == "encdec", "step_ms_min"].item() for rows in (slow, free))
+    models = pd.concat([slow, free])[lambda rows: rows["workload"] == "encdec"]
+    one_ms = models.loc[models["num_workers"] == 1, "step_ms_min"].item()
+    slow_ms, free_ms = models.loc[models["num_workers"] == 2, "step_ms_min"]
+    print(f"speed-up of a second host: {one_ms / slow_ms:.2f} at 200 Mbit/s, {one_ms / free_ms:.2f} without a limit")
     assert slow_ms > 1e3 * 4 * 3_496_448 / LIMIT_BYTES_PER_S
-    assert free_ms < slow_ms
+    assert one_ms / slow_ms < 0.8 * one_ms / free_ms
 
 
 def test_a_host_that_loses_its_power(cluster: Cluster) -> None:
@@ -260,12 +264,17 @@ def test_a_host_that_loses_its_power(cluster: Cluster) -> None:
         wait_until(lambda: len(cluster.rows("losing")) >= 1, 300.0)
         told_s = time.monotonic() - off_s
         run.wait(300)
-    print(f"told {told_s:.0f} s, all done {time.monotonic() - off_s:.0f} s after the power went")
+        done_s = time.monotonic() - off_s
+    print(f"told {told_s:.0f} s, all done {done_s:.0f} s after the power went")
     rows = cluster.rows("losing", latest=False).sort_values(["sweep_order", "attempt"])
     text = (cluster.head.home / "losing.log").read_text()
-    assert told_s < TOLD_LIMIT_S, f"{told_s:.0f} s\n{text}"
+    assert done_s < LOSS_LIMIT_S, f"{done_s:.0f} s\n{text}"
     found = list(zip(rows["attempt"], rows["outcome"], rows["error_host"].fillna("-"), strict=True))
     assert found == [(1, "node_lost", "gamma"), (2, "ok", "-"), (1, "infeasible", "-"), (1, "ok", "-")], text
+    warned = rows["warnings"].str.contains("cluster_changed")
+    assert list(warned) == [False, True, True, True]
+    for host in cluster.lan.hosts[:2]:
+        assert not list(host.seen("/tmp").glob("raybench-*")), f"{host.name} kept a temporary folder"
 
 
 def test_ray_down_leaves_nothing_running(cluster: Cluster) -> None:
