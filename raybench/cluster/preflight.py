@@ -35,7 +35,7 @@ def preflight(choice: Choice, inventory: Inventory) -> Preflight:
     findings = (*authentication(choice), *node_findings(inventory))
     count = len(inventory.examined)
     where = f"{count} node{'s' if count != 1 else ''}"
-    return Preflight(f"{where}: code, clock, disks, shared memory, token, GPUs in use", findings)
+    return Preflight(f"{where} (code, clock, disks, shared memory, token, use of GPUs)", findings)
 
 
 def node_findings(inventory: Inventory) -> Sequence[Finding]:

@@ -43,7 +43,7 @@ def opening_lines(run: RunOpened) -> tuple[Text, ...]:
     if not run.preflight:
         return first, second
     found = f"{count(run.findings)} finding{'s' if run.findings != 1 else ''}" if run.findings else "nothing found"
-    return first, second, Text(f"preflight of {literal(run.preflight)} · {found}", style="dim")
+    return first, second, Text(f"preflight: {found} on {literal(run.preflight)}", style="dim")
 
 
 def trial_line(trial: Trial, label: str, number: int, planned: int, duration_s: float, width: int) -> Text:

@@ -6,6 +6,7 @@ import importlib.util
 import json
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
@@ -85,7 +86,7 @@ def test_ray_submit_runs_over_one_two_and_three_nodes(cluster: Cluster) -> None:
         f"ray submit onprem.yaml {ROOT}/sweeps/submit.py -- over-nodes.yaml --out results", limit_s=600.0
     )
     assert "3 nodes, " in ran.stdout
-    assert "preflight of 3 nodes: code, clock, disks, shared memory, token, GPUs in use · nothing found" in ran.stdout
+    assert "preflight: nothing found on 3 nodes (code, clock, " in ran.stdout
     rows = cluster.rows("results").sort_values("num_workers")
     assert list(rows["outcome"]) == ["ok"] * 3, list(rows["error_text"])
     assert list(rows["nodes"]) == list(rows["num_nodes"]) == list(rows["world_size"]) == [1, 2, 3]
@@ -128,36 +129,56 @@ def jobs(cluster: Cluster) -> Iterator[Cluster]:
 JOBS = "export RAY_AUTH_MODE=token RAY_API_SERVER_ADDRESS=http://127.0.0.1:8265; cd project; ray job"
 
 
-def submit(jobs: Cluster, name: str, *, wait: bool = False) -> None:
-    """`ray job submit` of the long sweep; one that is waited for passes its exit code on."""
-    words = f"--submission-id {name} {'' if wait else '--no-wait'} --working-dir ."
-    jobs.laptop.run(f"{JOBS} submit {words} -- raybench run long.yaml --out /mnt/home/results", limit_s=600.0)
+@dataclass(frozen=True)
+class Jobs:
+    """Jobs that run one sweep of the project, and what is committed of it."""
 
+    cluster: Cluster
+    sweep: str
 
-def starts(jobs: Cluster) -> int:
-    """Attempts of the long sweep that were started, by the runs' own logs."""
-    logs = (jobs.head.home / "results").glob("raybench-v1/_meta/long/*/log.jsonl")
-    return sum(json.loads(line)["event"] == "start" for log in logs for line in log.read_text().splitlines())
+    def submit(self, name: str, *, wait: bool = False) -> None:
+        """`ray job submit`; one that is waited for passes its exit code on."""
+        words = f"--submission-id {name} {'' if wait else '--no-wait'} --working-dir ."
+        command = f"raybench run {self.sweep}.yaml --out /mnt/home/results"
+        self.cluster.laptop.run(f"{JOBS} submit {words} -- {command}", limit_s=600.0)
 
+    def stop(self, name: str) -> None:
+        """`ray job stop`, which waits; no attempt that began is without a row then, and no row is gone."""
+        before = set(self.rows()["trial_uid"])
+        stopped = self.cluster.laptop.run(f"{JOBS} stop {name}")
+        assert "was stopped" in stopped.stdout, stopped.stdout
+        after = set(self.rows()["trial_uid"])
+        assert before <= after == self.started()
 
-def ended(jobs: Cluster, outcome: str | None = None) -> int:
-    """Attempts of the long sweep that are rows, or those with an outcome."""
-    rows = jobs.rows("results", "long", latest=False)
-    return len(rows) if outcome is None else int((rows["outcome"] == outcome).sum())
+    def rows(self) -> pd.DataFrame:
+        """Every attempt that is a row."""
+        found = self.cluster.rows("results", self.sweep, latest=False)
+        return found if len(found) else pd.DataFrame({"trial_uid": [], "outcome": []})
+
+    def count(self, outcome: str) -> int:
+        """Attempts that ended so."""
+        return int((self.rows()["outcome"] == outcome).sum())
+
+    def started(self) -> set[str]:
+        """Attempts that began, by the runs' own logs."""
+        logs = (self.cluster.head.home / "results").glob(f"raybench-v1/_meta/{self.sweep}/*/log.jsonl")
+        events = [json.loads(line) for log in logs for line in log.read_text().splitlines()]
+        return {event["trial_uid"] for event in events if event["event"] == "start"}
+
+    def is_running(self) -> bool:
+        """Whether a trial runs."""
+        return len(self.started()) > len(self.rows())
 
 
 def test_ray_job_stop_loses_nothing(jobs: Cluster) -> None:
     """Stopped with none, one and two trials done, then left alone: each attempt is a row, each trial ok in the end."""
+    long = Jobs(jobs, "long")
     for number in (1, 2, 3):
-        submit(jobs, f"long-{number}")
-        wait_until(lambda wanted=number - 1: ended(jobs, "ok") >= wanted and starts(jobs) > ended(jobs), 300.0)
-        before = ended(jobs, "ok")
-        stopped = jobs.laptop.run(f"{JOBS} stop long-{number}")
-        assert "was stopped" in stopped.stdout, stopped.stdout
-        assert ended(jobs) == starts(jobs), "every attempt that began is a row"
-        assert ended(jobs, "ok") >= before
-    assert ended(jobs, "interrupted") >= 1
-    submit(jobs, "long-4", wait=True)
+        long.submit(f"long-{number}")
+        wait_until(lambda wanted=number - 1: long.count("ok") >= wanted and long.is_running(), 300.0)
+        long.stop(f"long-{number}")
+    assert long.count("interrupted") >= 1
+    long.submit("long-4", wait=True)
     assert list(jobs.rows("results", "long")["outcome"]) == ["ok"] * 4
     assert set(jobs.rows("results")["sweep"]) == {"over-nodes", "long"}
     uploaded = jobs.head.run("ls /tmp/ray/session_latest/runtime_resources/working_dir_files/*").stdout.split()
@@ -165,6 +186,22 @@ def test_ray_job_stop_loses_nothing(jobs: Cluster) -> None:
     assert "results" not in uploaded
     told = set(jobs.rows("results", "long", latest=False)["ray_job_id"])
     assert told == {f"long-{number}" for number in (1, 2, 3, 4)}
+
+
+@pytest.mark.soak
+def test_ray_job_stop_at_ten_moments(jobs: Cluster) -> None:
+    """From before the driver is up to after a whole trial of 8 s."""
+    moments = Jobs(jobs, "moments")
+    sweep = LONG.replace("name: long", "name: moments").replace("[0, 1, 2, 3]", "[0, 1, 2, 3, 4, 5, 6, 7]")
+    (jobs.laptop.home / "project" / "moments.yaml").write_text(sweep)
+    for number in range(10):
+        moments.submit(f"moments-{number}")
+        wait_until(lambda first=number == 0: first or moments.is_running(), 300.0)
+        time.sleep(0.9 * number)      # the moment itself: nothing happens there that could be waited for
+        moments.stop(f"moments-{number}")
+    print(moments.rows()["outcome"].value_counts().to_string())
+    moments.submit("moments-last", wait=True)
+    assert list(jobs.rows("results", "moments")["outcome"]) == ["ok"] * 8
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from rich.console import Console
 from raybench.record.run import RunClosed, RunOpened, TrialStarted
 from raybench.report.console import PatientConsole
 from raybench.report.progress import MAX_LINE, Progress, ProgressDisplay
+from raybench.report.run_lines import opening_lines
 from raybench.version import __version__
 from tests.factories import make_trial
 from tests.report.runs import CLOSED, OPENED
@@ -257,3 +258,11 @@ def test_rich_does_not_end_the_process_either() -> None:
     """Its own console would exit on a broken pipe."""
     with pytest.raises(BrokenPipeError):
         PatientConsole(file=Gone(), width=80).print("x")
+
+
+def test_what_was_looked_at_before_the_first_trial() -> None:
+    """The finding first: a terminal cuts long lines. A Ray of the run's own is not looked at, and nothing said."""
+    told = [opening_lines(RunOpened(**{**vars(OPENED), "preflight": "3 nodes (clock)", "findings": count}))[-1].plain
+            for count in (0, 1, 2)]  # fmt: skip
+    assert told == [f"preflight: {found} on 3 nodes (clock)" for found in ("nothing found", "1 finding", "2 findings")]
+    assert len(opening_lines(OPENED)) == 2
