@@ -26,17 +26,20 @@ def asked(monkeypatch):
 
 
 def test_nodes_that_come(asked):
-    """Two looks in vain, room at the third; the autoscaler is asked for two GPUs, then for nothing more."""
+    """Two looks in vain, room at the third; the autoscaler is asked for two workers' parts, then for nothing more."""
     looks = iter([NoRoom("none"), NoRoom("none"), ROOM])
-    assert waiting.wait_for_room(lambda: next(looks), workers=2, device_kind="cuda", limit_s=60.0) is ROOM
-    assert asked == [[{"CPU": 1, "GPU": 1}] * 2, []]
+    found = waiting.wait_for_room(
+        lambda: next(looks), workers=2, device_kind="cuda", resources={"fast_disk": 0.5}, limit_s=60.0
+    )
+    assert found is ROOM
+    assert asked == [[{"CPU": 1, "GPU": 1, "fast_disk": 0.5}] * 2, []]
 
 
 def test_nodes_that_do_not_come(asked):
     """Looked at 0, 1, 2 and 3 s, and given up at 3."""
     looks = []
     found = waiting.wait_for_room(
-        lambda: looks.append(1) or NoRoom("none"), workers=1, device_kind="cpu", limit_s=3.0
+        lambda: looks.append(1) or NoRoom("none"), workers=1, device_kind="cpu", resources={}, limit_s=3.0
     )
     assert found == NoRoom("none")
     assert len(looks) == 4
