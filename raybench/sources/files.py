@@ -34,7 +34,7 @@ class OpenFile:
             self._open = None
 
     def _descriptor(self, path: Path) -> int:
-        if self._open is None or self._open[0] != path:
+        if self._open is None or (self._open[0] is not path and self._open[0] != path):     # comparing paths is slow
             self.close()
             try:
                 self._open = (path, os.open(path, os.O_RDONLY | os.O_CLOEXEC))

@@ -22,8 +22,11 @@ class ShardReader:
     def __init__(self, share: Share, layout: Layout, directory: Path) -> None:
         if not manifest.exists(directory):
             raise DataError(f"{directory} is not prepared on this node; run raybench.sources.prepare first")
-        self._share, self._layout, self._directory = share, layout, directory
+        self._share, self._layout = share, layout
         self._shape = (share.micro_batch, *record_shape(layout.sample))
+        # Looked up once: worked out anew they would take a tenth of the time of reading a micro-batch of 512 KiB.
+        self._paths = [directory / shard_name(shard) for shard in range(len(layout.shard_sizes))]
+        self._sample_bytes, self._per_shard = layout.sample_bytes, layout.samples_per_shard
         self._file = OpenFile()
 
     def room(self) -> torch.Tensor:
@@ -35,9 +38,8 @@ class ShardReader:
         view, filled = room.numpy().data.cast("B"), 0
         for first, count in runs(self._share.start(micro_step), self._share.micro_batch, self._share.num_samples):
             for shard, offset, samples in self._pieces(first, count):
-                size = samples * self._layout.sample_bytes
-                path = self._directory / shard_name(shard)
-                self._file.read_into(path, view[filled : filled + size], offset * self._layout.sample_bytes)
+                size = samples * self._sample_bytes
+                self._file.read_into(self._paths[shard], view[filled : filled + size], offset * self._sample_bytes)
                 filled += size
 
     def records(self, micro_step: int, filled: torch.Tensor) -> torch.Tensor:
@@ -50,7 +52,7 @@ class ShardReader:
 
     def _pieces(self, first: int, count: int) -> list[tuple[int, int, int]]:
         """A run of samples as `(shard, first sample inside it, how many)`."""
-        pieces, per_shard = [], self._layout.samples_per_shard
+        pieces, per_shard = [], self._per_shard
         while count > 0:
             shard, offset = divmod(first, per_shard)
             size = min(count, per_shard - offset)

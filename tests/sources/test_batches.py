@@ -102,6 +102,20 @@ def test_every_source_gives_the_same_samples(
         assert torch.equal(got, found["device"]), name
 
 
+@pytest.mark.parametrize("name", ["device", "memory", "generate", "shards", "tokens"])
+@pytest.mark.parametrize(("workers", "num_shards"), [(1, 1), (2, 5), (3, 7)])
+def test_each_sample_exactly_once_an_epoch(tmp_path: Path, name: str, workers: int, num_shards: int) -> None:
+    """36 pairs, 12 a step over all ranks: of three steps each pair is one row, and there is no other."""
+    of = make_config(
+        seq_len=4, vocab_size=2**16, micro_batch=12 // workers, num_workers=workers, seed=5,
+        source=Source(name=name, data_dir=str(tmp_path), num_samples=36, num_shards=num_shards),
+    )  # fmt: skip
+    rows = torch.cat([batch for rank in range(workers) for batch in batches(of, rank, 3)])
+    data_set = torch.from_numpy(tokens(5, np.arange(36), TokenSample((2, 4), 2**16)))
+    assert len(rows.flatten(1).unique(dim=0)) == 36
+    assert torch.equal(rows.flatten(1).unique(dim=0), data_set.flatten(1).unique(dim=0))
+
+
 def test_sequences_of_a_decoder_share_a_token(tmp_path: Path) -> None:
     """Sample i is tokens i T to i T + T of one stream: its last token is the first of the next."""
     of = make_config(
