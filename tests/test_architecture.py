@@ -38,7 +38,7 @@ THIRD_PARTY = {
     "record": set(),
     "measure": {"numpy", "scipy"},
     "workloads": set(),
-    "sources": {"torch", "numpy", "pyarrow"},
+    "sources": {"torch", "numpy", "pyarrow", "tokenizers"},
     "engine": {"torch", "numpy", "pynvml", "psutil", "deepspeed"},
     "results": {"pyarrow", "pandas"},
     "cluster": {"ray", "psutil"},

@@ -76,10 +76,10 @@ def prepare_tokens(config: TrialConfig, told: Told = nobody) -> None:
     if config.source.path is None:
         path.parent.mkdir(parents=True, exist_ok=True)
         with locked(path.parent):
-            if not _sidecar_path(path).exists():
+            if not sidecar_path(path).exists():
                 _write(path, config, told)
-    elif not _sidecar_path(path).exists():
-        _describe(path, config.source.dtype or "uint16")
+    elif not sidecar_path(path).exists():
+        describe(path, config.source.dtype or "uint16")
     _check(path, config)
 
 
@@ -93,7 +93,7 @@ def verify_tokens(config: TrialConfig) -> None:
     _check(path, config)
     expected = read_sidecar(path).sha256
     if expected is None:
-        raise DataError(f"{_sidecar_path(path)} is of an earlier version, without a checksum; {_cure(path, config)}")
+        raise DataError(f"{sidecar_path(path)} is of an earlier version, without a checksum; {_cure(path, config)}")
     if whole_sha256(path) != expected:
         raise DataError(f"{path} was altered: its SHA-256 is not that of what was described; {_cure(path, config)}")
 
@@ -111,7 +111,8 @@ def _dtype_asked(config: TrialConfig) -> str:
     return config.source.dtype or next(name for name, dtype in DTYPES.items() if dtype == smallest)
 
 
-def _sidecar_path(path: Path) -> Path:
+def sidecar_path(path: Path) -> Path:
+    """Where a token file is described."""
     return path.with_name(f"{path.name}.json")
 
 
@@ -129,10 +130,10 @@ def _write(path: Path, config: TrialConfig, told: Told) -> None:
             file.write(tokens(config.seed, indices, stream).astype(DTYPES[dtype]).data)
         rest = tokens(config.seed, np.array([num_samples]), stream)[0, : sample.overlap]
         file.write(rest.astype(DTYPES[dtype]).data)
-    _describe(path, dtype)
+    describe(path, dtype)
 
 
-def _describe(path: Path, dtype: str) -> None:
+def describe(path: Path, dtype: str) -> None:
     """Read the whole file once and write what it holds beside it."""
     _refuse_foreign(path)
     size, itemsize = path.stat().st_size, np.dtype(DTYPES[dtype]).itemsize
@@ -143,10 +144,10 @@ def _describe(path: Path, dtype: str) -> None:
         dtype=dtype, num_tokens=size // itemsize, max_token=largest, edges_sha256=edges_sha256(path), sha256=sha256
     )
     try:
-        with whole_file(_sidecar_path(path)) as file:
+        with whole_file(sidecar_path(path)) as file:
             file.write(json.dumps(asdict(found), indent=1).encode())
     except OSError as error:
-        place = _sidecar_path(path)
+        place = sidecar_path(path)
         raise DataError(f"{place} cannot be written: {error.strerror}; make the folder writable") from error
 
 
@@ -178,7 +179,7 @@ def read_sidecar(path: Path) -> Sidecar:
     Raises:
         DataError: nothing is, or nothing that can be understood.
     """
-    place = _sidecar_path(path)
+    place = sidecar_path(path)
     if not place.exists():
         raise DataError(f"{path} is not prepared on this node; run raybench.sources.prepare first")
     try:
@@ -191,17 +192,27 @@ def read_sidecar(path: Path) -> Sidecar:
     return found
 
 
-def _check(path: Path, config: TrialConfig) -> None:
-    """Hold the file to its description, and both to what the config asks for."""
-    assert config.source is not None
-    found, sample, asked = read_sidecar(path), token_sample(config), config.source.num_samples
-    cure = _cure(path, config)
+def check_described(path: Path, cure: str) -> None:
+    """Hold a file to its description: size, first and last MB.
+
+    Raises:
+        DataError: it is another; names the cure.
+    """
+    found = read_sidecar(path)
     if not path.is_file():
         raise DataError(f"{path} {'is no file' if path.exists() else 'is missing'}; {cure}")
     if path.stat().st_size != found.num_bytes:
         raise DataError(f"{path} has {path.stat().st_size} bytes instead of {found.num_bytes}; {cure}")
     if edges_sha256(path) != found.edges_sha256:
         raise DataError(f"{path} was altered: its first or last MB is not what was described; {cure}")
+
+
+def _check(path: Path, config: TrialConfig) -> None:
+    """Hold the file to its description, and both to what the config asks for."""
+    assert config.source is not None
+    found, sample, asked = read_sidecar(path), token_sample(config), config.source.num_samples
+    cure = _cure(path, config)
+    check_described(path, cure)
     if config.source.dtype not in (None, found.dtype):
         raise DataError(f"{path} holds {found.dtype} and source.dtype says {config.source.dtype}; {cure}")
     if found.max_token >= sample.vocab_size:
@@ -220,5 +231,5 @@ def _check(path: Path, config: TrialConfig) -> None:
 def _cure(path: Path, config: TrialConfig) -> str:
     """A file of one's own is never deleted for a cure."""
     assert config.source is not None
-    what = _sidecar_path(path) if config.source.path else f"the folder {path.parent}"
+    what = sidecar_path(path) if config.source.path else f"the folder {path.parent}"
     return f"delete {what} and run again"
