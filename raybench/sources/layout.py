@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from raybench.sources.records import record_shape, smallest_dtype
+from raybench.sources.remote import is_uri
 from raybench.sources.root import data_root
 from raybench.sources.tokens import GENERATOR_VERSION
 from raybench.spec.built_in import family
@@ -116,7 +117,9 @@ def located(config: TrialConfig) -> TrialConfig:
     """The config with absolute paths: workers of a joined Ray have another environment and working folder."""
     if config.source is None:
         return config
-    path = config.source.path and str(Path(config.source.path).expanduser().absolute())
+    path = config.source.path
+    if path and not is_uri(path):
+        path = str(Path(path).expanduser().absolute())
     data_dir = str(data_root(config.source.data_dir).absolute())
     source = config.source.model_copy(update={"data_dir": data_dir, "path": path})
     return config.model_copy(update={"source": source})

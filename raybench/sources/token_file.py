@@ -20,6 +20,7 @@ from raybench.sources.checksums import Told, blocks, edges_sha256, nobody, whole
 from raybench.sources.layout import DTYPES, sample_of
 from raybench.sources.lock import locked
 from raybench.sources.records import samples_at_a_time, smallest_dtype
+from raybench.sources.remote import fetch, is_uri, local_folder
 from raybench.sources.root import data_root
 from raybench.sources.space import check_space
 from raybench.sources.tokens import GENERATOR_VERSION, tokens
@@ -55,6 +56,8 @@ class Sidecar:
 def token_path(config: TrialConfig) -> Path:
     """The file that a config reads: its own, or the one that is prepared for it."""
     assert config.source is not None
+    if config.source.path is not None and is_uri(config.source.path):
+        return data_root(config.source.data_dir) / local_folder(config.source.path) / "tokens.bin"
     if config.source.path is not None:
         return Path(config.source.path).expanduser()
     facts = {
@@ -78,6 +81,13 @@ def prepare_tokens(config: TrialConfig, told: Told = nobody) -> None:
         with locked(path.parent):
             if not sidecar_path(path).exists():
                 _write(path, config, told)
+    elif is_uri(config.source.path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with locked(path.parent):
+            if fetch(config.source.path, path, told):
+                sidecar_path(path).unlink(missing_ok=True)
+            if not sidecar_path(path).exists():
+                describe(path, config.source.dtype or "uint16")
     elif not sidecar_path(path).exists():
         describe(path, config.source.dtype or "uint16")
     _check(path, config)
@@ -231,5 +241,6 @@ def _check(path: Path, config: TrialConfig) -> None:
 def _cure(path: Path, config: TrialConfig) -> str:
     """A file of one's own is never deleted for a cure."""
     assert config.source is not None
-    what = sidecar_path(path) if config.source.path else f"the folder {path.parent}"
+    own = config.source.path is not None and not is_uri(config.source.path)
+    what = sidecar_path(path) if own else f"the folder {path.parent}"
     return f"delete {what} and run again"

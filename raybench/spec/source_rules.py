@@ -21,6 +21,8 @@ def source_mistakes(family: Family, config: TrialConfig) -> Iterable[str]:
     source = config.source
     if source is None:
         return
+    if "@" in (source.path or "").partition("://")[2].partition("/")[0]:
+        yield "source: a path with credentials would be stored with every result; give them by the environment"
     if source.name not in FROM_FILES and config.data_cache not in (None, "as_is"):
         yield f"data_cache: only {either(FROM_FILES)} read files, {source.name} does not"
     sample = family.sample(config)

@@ -26,6 +26,8 @@ from raybench.spec.reader import sweep_from_bytes
     ("workload: decoder, source: {name: ray_data, column: text}",
      "source: column is for Parquet of your own; give its source.path, too"),
     ("workload: encdec, source: {name: ray_data, loader_workers: 2}", "source: source ray_data has no loader_workers"),
+    ('workload: decoder, source: {name: tokens, path: "s3://me:secret@bucket/train.bin"}',
+     "source: a path with credentials would be stored with every result; give them by the environment"),
     ("workload: encdec, source: memory, data_cache: cold",
      "only shards, tokens or cifar100 read files, memory does not"),
 ])  # fmt: skip
