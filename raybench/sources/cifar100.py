@@ -21,6 +21,7 @@ from raybench.sources.files import OpenFile
 from raybench.sources.index import Share, runs
 from raybench.sources.lock import locked
 from raybench.sources.root import data_root
+from raybench.sources.space import check_space
 from raybench.spec.config import TrialConfig
 from raybench.spec.samples import Images
 
@@ -31,6 +32,7 @@ _MEMBER: Final = "cifar-100-binary/train.bin"
 _SHAPE: Final = (3, 32, 32)
 _LABEL_BYTES: Final = 2
 RECORD_BYTES: Final = _LABEL_BYTES + 3 * 32 * 32
+_ROOM_BYTES: Final = 2 * 50_000 * RECORD_BYTES        # the images, and the archive that they are taken out of
 _PATIENCE_S: Final = 30.0            # without a byte from the server
 
 
@@ -52,6 +54,7 @@ def prepare_cifar100(config: TrialConfig) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with locked(path.parent):
         if not path.exists():
+            check_space(path.parent, _ROOM_BYTES, cure="choose another source.data_dir")
             archive = path.with_name(URL.rpartition("/")[2])
             if not archive.exists():
                 _download(archive)

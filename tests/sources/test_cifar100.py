@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import shutil
 import tarfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -143,3 +145,13 @@ def test_a_node_without_it(tmp_path: Path) -> None:
     """Says so before any step."""
     with pytest.raises(DataError, match="is not prepared on this node"):
         open_source(config(tmp_path), 0, 1, torch.device("cpu"))
+
+
+def test_room_on_the_disk_is_looked_at_first(
+    published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Images and archive, 307.4 MB, beside 256 MiB that stay free: a byte less is refused, and nothing is fetched."""
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=307_400_000 + 256 * 2**20 - 1))
+    with pytest.raises(DataError, match=r"needs 0\.3 GB .*; choose another source\.data_dir"):
+        prepare(config(tmp_path))
+    assert [path.name for path in folder(tmp_path).iterdir()] == [".lock"]
