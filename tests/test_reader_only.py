@@ -58,7 +58,7 @@ def absent() -> str:
 READING = [
     "show results", "show results --trial ffff", "show results --json", "compare results",
     "compare results --by cluster --json", "plan quick", "plan s.yaml", "plan s.yaml --json", "workloads",
-    "schema", "schema --columns",
+    "schema", "schema --columns", "verify results", "compact results --to fewer",
 ]  # fmt: skip
 
 

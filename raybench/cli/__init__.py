@@ -12,6 +12,7 @@ from typing import Any
 import typer
 
 from raybench.cli.app import PlainGroup, add_commands, app
+from raybench.cli.compact import compact
 from raybench.cli.compare import compare
 from raybench.cli.data import prepare
 from raybench.cli.doctor import doctor
@@ -22,6 +23,7 @@ from raybench.cli.scaling import scaling
 from raybench.cli.schema import schema
 from raybench.cli.show import show
 from raybench.cli.tell import complain, complain_of_words
+from raybench.cli.verify import verify
 from raybench.cli.workloads import workloads
 from raybench.errors import RaybenchError
 
@@ -32,6 +34,8 @@ add_commands(
     compare,
     scaling,
     export,
+    verify,
+    compact,
     workloads,
     schema,
     doctor,

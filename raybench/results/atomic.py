@@ -48,7 +48,7 @@ def write_file(path: Path, data: bytes | memoryview, check: Callable[[Path], Non
             raise
         finally:
             os.close(descriptor)
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
 
 
 def make_folder(path: Path) -> None:
@@ -57,13 +57,13 @@ def make_folder(path: Path) -> None:
         missing = [folder for folder in (path, *path.parents) if not folder.exists()]
         path.mkdir(parents=True, exist_ok=True)
         for folder in missing:
-            _sync_folder(folder.parent)
+            sync_folder(folder.parent)
 
 
 def remove_leftovers(root: Path, now_s: float | None = None) -> None:
     """Remove the temporary files that killed runs of this host left a day ago or earlier under a `raybench-v1`."""
     oldest_s = (time.time() if now_s is None else now_s) - LEFTOVER_AGE_S
-    for pattern in (f"*/*/_*.{_host()}.part", f"_meta/*/*/_*.{_host()}.part"):
+    for pattern in (f"*/*/_*.{host_name()}.part", f"_meta/*/*/_*.{host_name()}.part"):
         for part in root.glob(pattern):
             # Another run may be tidying too, and what another user left is not ours to remove: neither stops a run.
             with suppress(FileNotFoundError, PermissionError):
@@ -84,10 +84,11 @@ def told_as_store_error(path: Path) -> Iterator[None]:
 
 def _part_path(path: Path) -> Path:
     # Leading underscore and no `.parquet` ending: pandas skips the first, DuckDB and Polars go by the second.
-    return path.with_name(f"_{path.name}.{_host()}.part")
+    return path.with_name(f"_{path.name}.{host_name()}.part")
 
 
-def _host() -> str:
+def host_name() -> str:
+    """This host, as a part of a file's name."""
     return re.sub(r"[^a-z0-9-]", "-", socket.gethostname().lower())[:63] or "unnamed"
 
 
@@ -96,7 +97,8 @@ def _write_all(descriptor: int, data: memoryview) -> None:
         data = data[os.write(descriptor, data) :]
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """See that the names in a folder are on disk."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

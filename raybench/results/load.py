@@ -93,7 +93,7 @@ def load_steps(outs: str | Path | Sequence[str | Path], trial_uid: str) -> pd.Da
     for path in _files(_roots(_flat([outs])), "steps"):
         with _left_out(strict=False):
             found.append(_rows_of(path, trial_uid))
-    steps: pd.DataFrame = _frame(found, "steps").sort_values(["rank", "step"], ignore_index=True)
+    steps: pd.DataFrame = frame_of(found, "steps").sort_values(["rank", "step"], ignore_index=True)
     return steps
 
 
@@ -129,11 +129,12 @@ def _read(roots: Iterable[Place], table: str, strict: bool, names: Sequence[str]
         if total_bytes > MAX_TOTAL_BYTES:
             raise StoreError(f"more than {MAX_TOTAL_BYTES >> 30} GiB of {table}: load fewer folders at once")
     # A folder that was copied holds the same rows once more.
-    rows: pd.DataFrame = _frame(tables, table, names).drop_duplicates(_ROW_KEYS[table])
+    rows: pd.DataFrame = frame_of(tables, table, names).drop_duplicates(_ROW_KEYS[table])
     return rows
 
 
-def _frame(tables: Sequence[pa.Table], table: str, names: Sequence[str] | None = None) -> pd.DataFrame:
+def frame_of(tables: Sequence[pa.Table], table: str, names: Sequence[str] | None = None) -> pd.DataFrame:
+    """Tables of `readable_schema` as one frame with pandas' nullable types."""
     rows = pa.concat_tables(tables) if tables else readable_schema(table, names).empty_table()
     # One array a column: converted in one go, where a chunk a file would make pandas join thousands of pieces.
     frame: pd.DataFrame = rows.combine_chunks().to_pandas(types_mapper=_DTYPES.get)

@@ -243,6 +243,11 @@ def pairing_key(config: dict[str, Any], without: frozenset[str]) -> str:
     return _key(_without(config, NOT_IN_KEY | NOT_IN_WORK_KEY, dotted=without))
 
 
+def stored_keys(config: dict[str, Any]) -> tuple[str, str]:
+    """`config_key` and `work_key` of a stored `config`."""
+    return _key(_without(config, NOT_IN_KEY)), pairing_key(config, frozenset())
+
+
 def _without(config: dict[str, Any], leave_out: frozenset[str], dotted: frozenset[str] = frozenset()) -> dict[str, Any]:
     """The part of a dumped config that a key is made of. What is dropped inside a mapping is dropped from a copy."""
     values = {name: value for name, value in config.items() if name not in leave_out}
