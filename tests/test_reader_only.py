@@ -58,7 +58,7 @@ def absent() -> str:
 READING = [
     "show results", "show results --trial ffff", "show results --json", "compare results",
     "compare results --by cluster --json", "plan quick", "plan s.yaml", "plan s.yaml --json", "workloads",
-    "schema", "schema --columns", "verify results", "compact results --to fewer",
+    "schema", "schema --columns", "compact results --to fewer",
 ]  # fmt: skip
 
 
@@ -68,6 +68,13 @@ def test_reading_commands(folder: Path, absent: str, words: str) -> None:
     done = run(folder, "from raybench.cli import main\nmain()", absent, *words.split())
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout
+
+
+def test_verify(folder: Path, absent: str) -> None:
+    """It finds that these made-up rows have no steps."""
+    done = run(folder, "from raybench.cli import main\nmain()", absent, "verify", "results")
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "error: steps: 2 rows" in done.stdout
 
 
 @pytest.mark.parametrize(
