@@ -26,7 +26,7 @@ from raybench.results.objects import ObjectPath
 from raybench.results.place import Place
 from raybench.results.resume import EarlierAttempt, as_earlier
 from raybench.results.schema import from_ranks, from_records, schema
-from raybench.results.upload import begin_upload
+from raybench.results.upload import Upload, begin_upload
 
 SEGMENT_TRIALS: Final = 64
 SEGMENT_BYTES: Final = 2 * 2**20
@@ -71,6 +71,7 @@ class RunStore:
         assert isinstance(root, Path)
         self.files = RunFiles(root, sweep, sweep_run_id)
         self.attempts: list[EarlierAttempt] = []
+        self._ended = False      # the spool is gone, or another run's
         self._lock = threading.Lock()
         self._segment = _Segment.empty(0)
         self._nodes: dict[str, Node] = {}
@@ -101,6 +102,8 @@ class RunStore:
             "telemetry": from_records("telemetry", telemetry),
         }
         with self._lock:
+            if self._ended:
+                raise StoreError(f"{self.files.root}: the run has ended; {trial.trial_id} is not kept and runs again")
             self._commit_nodes(nodes)
             grown = self._segment.plus(added)
             changed = [table for table in _IN_COMMIT_ORDER if added[table].num_rows]
@@ -108,9 +111,10 @@ class RunStore:
             full = grown.rows["trials"].num_rows >= SEGMENT_TRIALS or max(sizes) >= SEGMENT_BYTES
             self._segment = _Segment.empty(grown.number + 1) if full else grown
             self.attempts.append(as_earlier(trial))
-            if full and self._upload is not None:
+            upload = self._upload
+            if full and upload is not None:
                 self._send(*self.meta.glob("*.*"))
-                self._upload.keep_no_longer([self.files.segment(table, grown.number) for table in _IN_COMMIT_ORDER])
+                upload.keep_no_longer([self.files.segment(table, grown.number) for table in _IN_COMMIT_ORDER])
 
     def _commit_nodes(self, nodes: Sequence[Node]) -> None:
         known = self._nodes | {node.node_key: node for node in nodes if node.node_key not in self._nodes}
@@ -125,15 +129,17 @@ class RunStore:
 
     def _send(self, *paths: Path) -> None:
         """On to where they belong, when that is not where they were written."""
-        if self._upload is not None:
+        upload = self._upload
+        if upload is not None:
             for path in paths:
-                self._upload.add(path)
+                upload.add(path)
 
     def settle(self) -> list[str]:
         """Wait until what was committed lies where it belongs, or has to wait; what there is to tell of that."""
-        if self._upload is not None:
-            self._upload.settle(SETTLE_LIMIT_S)
-        return self.news()
+        upload = self._upload
+        if upload is not None:
+            upload.settle(SETTLE_LIMIT_S)
+        return upload.news() if upload is not None else []
 
     def news(self) -> list[str]:
         """What there is to tell of an object store since the last time."""
@@ -142,15 +148,21 @@ class RunStore:
     def leave(self, limit_s: float) -> str | None:
         """Close in a hurry: where rows wait for the next run, None where all lie where they belong."""
         self._send(*self.meta.glob("*.*"))
-        upload, self._upload = self._upload, None
+        upload = self._detached()
         return upload.leave(limit_s) if upload is not None else None
 
     def close(self) -> None:
         """See that everything lies where it belongs. StoreError where it does not, with the place where it waits."""
         self._send(*self.meta.glob("*.*"))
-        upload, self._upload = self._upload, None
+        upload = self._detached()
         if upload is not None:
             upload.end(END_LIMIT_S)
+
+    def _detached(self) -> Upload | None:
+        """The upload; from now on nothing is committed."""
+        upload, self._upload = self._upload, None
+        self._ended = self._ended or upload is not None
+        return upload
 
     def write_meta(self, name: str, text: str) -> Path:
         """Keep a text of this run, such as its resolved sweep."""

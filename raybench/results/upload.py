@@ -78,7 +78,8 @@ class Upload:
         """Put what is left and remove the spool. StoreError, with the spool's path, when the store stays away."""
         until_s = time.monotonic() + limit_s
         with self._changed:
-            self._error, self._not_before_s = None, 0.0      # once more, whatever it was
+            if not self._broken:
+                self._error, self._not_before_s = None, 0.0      # once more, whatever it was
             self._changed.notify_all()
         while self._drained(until_s) and self._doubtful:
             self._look_again()

@@ -195,6 +195,8 @@ def test_a_run_that_is_told_to_stop_does_not_wait(s3: S3, spools: Path):
     assert told is not None
     assert str(spools) in told
     assert took_s < 2.0
+    with pytest.raises(StoreError, match="the run has ended"):      # its spool may be the next run's by now
+        commit(store, 1)
     RunStore(place_of(uri), "quick", NEXT_RUN).close()
     assert list(load(uri, strict=True)["trial_uid"]) == [trial.trial_uid]
 
