@@ -36,6 +36,7 @@ _SHELL = {
     # Three hosts share this machine's cores and memory: less of it for each, and more time for what has to start.
     "RAY_agent_register_timeout_ms": "120000",
     "RAY_worker_register_timeout_seconds": "120",
+    "RAY_gcs_rpc_server_reconnect_timeout_s": "10",      # then a node without its head ends; 60 otherwise
     "RAY_DEFAULT_OBJECT_STORE_MAX_MEMORY_BYTES": "200000000",
     "RAY_prestart_worker_first_driver": "0",
 }

@@ -8,10 +8,12 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 
+from raybench.version import __version__
 from tests.cluster.conftest import Cluster, wait_until
 from tests.cluster.hosts import ROOT, Machine
 
@@ -130,6 +132,17 @@ def jobs(cluster: Cluster) -> Iterator[Cluster]:
 JOBS = "export RAY_AUTH_MODE=token RAY_API_SERVER_ADDRESS=http://127.0.0.1:8265; cd project; ray job"
 
 
+def listed(jobs: Cluster) -> list[dict[str, Any]]:
+    """Every job and driver as the dashboard's page gets them."""
+    asking = (
+        "import pathlib, urllib.request as web; token = (pathlib.Path.home() / '.ray/auth_token').read_text(); "
+        "told = web.Request('http://127.0.0.1:8265/api/jobs/', headers={'Authorization': 'Bearer ' + token}); "
+        "print(web.urlopen(told).read().decode())"
+    )
+    found: list[dict[str, Any]] = json.loads(jobs.laptop.run(f'python -c "{asking}"').stdout)
+    return found
+
+
 @dataclass(frozen=True)
 class Jobs:
     """Jobs that run one sweep of the project, and what is committed of it."""
@@ -185,6 +198,8 @@ def test_ray_job_stop_loses_nothing(jobs: Cluster) -> None:
     uploaded = jobs.head.run("ls /tmp/ray/session_latest/runtime_resources/working_dir_files/*").stdout.split()
     assert "long.yaml" in uploaded
     assert "results" not in uploaded
+    described = [job["metadata"] for job in listed(jobs) if job["metadata"].get("sweep") == "over-nodes"]
+    assert [(one["raybench"], one["out"]) for one in described] == [(__version__, "results")]
     told = set(jobs.rows("results", "long", latest=False)["ray_job_id"])
     assert told == {f"long-{number}" for number in (1, 2, 3, 4)}
 
