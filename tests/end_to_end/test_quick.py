@@ -25,6 +25,12 @@ def test_it_ends_well(finished: Finished) -> None:
     assert finished.stderr == ""
 
 
+def test_its_ray_leaves_no_folder(finished: Finished) -> None:
+    """The private Ray's logs and sockets go with it; what it printed stays in `_meta`."""
+    assert not list((finished.host.ray_folder / "ray").glob("session_2*"))
+    assert list(finished.out.glob("raybench-v1/_meta/*/*/ray.log"))
+
+
 def test_one_ok_row_for_each_config(finished: Finished) -> None:
     """encdec: 3 sources x 2 precisions x 1 and 2 workers = 12; matmul: 2 x 2 = 4."""
     rows = finished.trials()
