@@ -18,7 +18,7 @@ from tests.cluster.hosts import ROOT, Lan, Machine, lan, missing
 NAMES = ("alpha", "beta", "gamma")
 ONPREM = ROOT / "sweeps" / "cluster" / "onprem.yaml"
 UP_LIMIT_S = 300.0
-ASK_EVERY_S = 2.0
+ASK_EVERY_S = 0.5
 
 
 @dataclass(frozen=True)
@@ -51,10 +51,7 @@ class Cluster:
 
 
 def wait_until(condition: Callable[[], bool], limit_s: float) -> None:
-    """Wait for a condition; the limit only says when a test has failed.
-
-    Asked rarely: a command of Ray's takes a second of the two cores on which everything here happens.
-    """
+    """Wait for a condition; the limit only says when a test has failed."""
     until_s = time.monotonic() + limit_s
     while not condition():
         assert time.monotonic() < until_s, f"not true after {limit_s} s"

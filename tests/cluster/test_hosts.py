@@ -41,14 +41,14 @@ name: long
 base: {workload: matmul, model: {m: 64, k: 64, n: 64}, num_workers: 2, packing: spread, warmup: 1}
 axes:
   seed: [0, 1, 2, 3]
-  measure: [{seconds: 8}]
+  measure: [{seconds: 6}]
 """
 LOSES = """\
 name: loses
 base: {workload: matmul, model: {m: 66, k: 64, n: 64}, num_workers: 3, warmup: 1}
 axes:
   place:
-    - {packing: spread, measure: {seconds: 8}}
+    - {packing: spread, measure: {seconds: 6}}
     - {nodes: 3, measure: 10}
     - {packing: spread, measure: 10}
 """
@@ -206,14 +206,14 @@ def test_ray_job_stop_loses_nothing(jobs: Cluster) -> None:
 
 @pytest.mark.soak
 def test_ray_job_stop_at_ten_moments(jobs: Cluster) -> None:
-    """From before the driver is up to after a whole trial of 8 s."""
+    """From before the driver is up to after a whole trial of 6 s."""
     moments = Jobs(jobs, "moments")
     sweep = LONG.replace("name: long", "name: moments").replace("[0, 1, 2, 3]", "[0, 1, 2, 3, 4, 5, 6, 7]")
     (jobs.laptop.home / "project" / "moments.yaml").write_text(sweep)
     for number in range(10):
         moments.submit(f"moments-{number}")
         wait_until(lambda first=number == 0: first or moments.is_running(), 300.0)
-        time.sleep(0.9 * number)      # the moment itself: nothing happens there that could be waited for
+        time.sleep(0.7 * number)      # the moment itself: nothing happens there that could be waited for
         moments.stop(f"moments-{number}")
     print(moments.rows()["outcome"].value_counts().to_string())
     moments.submit("moments-last", wait=True)
@@ -322,7 +322,7 @@ def test_a_host_that_loses_its_power(cluster: Cluster) -> None:
     text = (cluster.head.home / "losing.log").read_text()
     print(f"told {told_s:.0f} s, all done {done_s:.0f} s after the power went", text, sep="\n")
     found = list(zip(rows["attempt"], rows["outcome"], rows["error_host"].fillna("-"), strict=True))
-    assert found == [(1, "node_lost", "gamma"), (2, "ok", "-"), (1, "infeasible", "-"), (1, "ok", "-")], text
+    assert found == [(1, "node_lost", "gamma"), (2, "ok", "-"), (1, "ok", "-"), (1, "infeasible", "-")], text
     start_s = rows[["placement_s", "worker_start_s"]].sum(axis=1).max()
     assert done_s < LOSS_LIMIT_S * max(1.0, start_s / USUAL_START_S), f"{done_s:.0f} s, a start {start_s:.0f} s\n{text}"
     warned = rows["warnings"].str.contains("cluster_changed")
