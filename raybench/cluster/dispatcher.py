@@ -43,7 +43,7 @@ from raybench.sources.layout import located
 from raybench.sources.prepare import prepare
 from raybench.spec.config import TrialConfig
 from raybench.spec.trial import PlannedTrial
-from raybench.workloads.registry import workload
+from raybench.workloads.registry import counts_of
 
 DRIVER_MARGIN_S = 60.0
 """The driver waits this much longer than the workers' own deadline before it ends them by force."""
@@ -303,7 +303,7 @@ class Dispatcher:
             trial_uid=attempt.trial_uid, config=located(config), deadline_s=config.deadline_s, stack_dir=self._stack_dir
         )
         node_ids = [group.hellos[rank].node_id for rank in sorted(group.hellos)]
-        facts = GroupFacts(hellos=group.hellos, trial_index=group.trials_served)
+        facts = GroupFacts(uid=group.uid, hellos=group.hellos, trial_index=group.trials_served)
         opened_s = time.perf_counter()
         with streamed(order.config, node_ids) as streams:
             prepare_s += time.perf_counter() - opened_s
@@ -376,7 +376,7 @@ class Dispatcher:
     ) -> Finished:
         ranks = [answers.done[rank].result for rank in sorted(answers.done)]
         config = attempt.planned.config
-        measured = figures(config, workload(config.workload).counts(config), ranks)
+        measured = figures(config, counts_of(config), ranks)
         cold = facts.trial_index == 0
         spent = ledger(
             wall_s=time.perf_counter() - attempt.started_s,

@@ -8,6 +8,7 @@ import os
 import signal
 import threading
 import time
+import uuid
 from collections.abc import Callable
 from typing import Any
 
@@ -38,12 +39,14 @@ class GroupDied(Exception):
 class WorkerGroup:
     """Worker processes that serve one trial after the other.
 
-    `placement_s` and `worker_start_s` are what opening took: waiting for resources, and the workers' own start.
-    `trials_served` is 0 in a new group. `forced`: its workers were ended because they passed the driver's own limit.
+    `uid` tells it from all others. `placement_s` and `worker_start_s` are what opening took: waiting for resources, and
+    the workers' own start. `trials_served` is 0 in a new group. `forced`: its workers were ended because they passed
+    the driver's own limit.
     """
 
     def __init__(self, spec: GroupSpec, *, storage: str, sweep_run_id: str) -> None:
         self.spec = spec
+        self.uid = uuid.uuid4().hex
         self.hellos: dict[int, Hello] = {}
         self.trials_served = 0
         self.forced = False

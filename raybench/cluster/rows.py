@@ -52,6 +52,7 @@ class Attempt:
 class GroupFacts:
     """The worker group that served an attempt."""
 
+    uid: str
     hellos: Mapping[int, Hello]
     trial_index: int
 
@@ -154,6 +155,7 @@ def _ran(run: RunFacts, group: GroupFacts | None, ranks: Sequence[RankResult]) -
         "cpu_threads": first.cpu_threads,
         "backend": first.backend,
         "group_trial_index": group.trial_index,
+        "group_uid": group.uid,
         "torch_version": first.torch_version,
         "cuda_version": first.cuda_version if on_gpu else None,
         "driver_version": first.node.driver_version if on_gpu else None,

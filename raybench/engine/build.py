@@ -23,11 +23,12 @@ from raybench.engine.precision import autocast, dtype
 from raybench.engine.ranks import Ranks, synchronize
 from raybench.engine.strategy import Wrapped, wrap
 from raybench.engine.update import DeepSpeedUpdate, OwnUpdate, Update, clipping
-from raybench.engine.work import NetworkWork, Recipe, SplitWork, Work
+from raybench.engine.work import LoadWork, NetworkWork, Recipe, SplitWork, Work
 from raybench.sources.base import Batches
-from raybench.sources.records import copy_of_first
+from raybench.sources.records import bytes_of_sample, copy_of_first
 from raybench.sources.registry import open_source
 from raybench.sources.stream import Stream, finished_passes
+from raybench.spec.built_in import family
 from raybench.spec.config import TrialConfig
 from raybench.spec.samples import Batch
 from raybench.workloads.registry import workload
@@ -39,7 +40,8 @@ class Built:
 
     `attention` looks which attention kernels run, once the window is closed. Split work says how long its operands
     took to make, `create_s`, and `retrieve_s` fetches its result; for a network both are None. `passes` says how many
-    samples each finished pass over streamed data gave this rank, None for other data.
+    samples each finished pass over streamed data gave this rank, None for other data. `sample_bytes` is the size of a
+    sample as the network is given it.
     """
 
     work: Work
@@ -52,6 +54,7 @@ class Built:
     retrieve_s: Callable[[], float | None] = lambda: None
     channels_last: bool | None = None
     passes: Callable[[], tuple[int, ...] | None] = lambda: None
+    sample_bytes: int | None = None
 
 
 def build(
@@ -65,6 +68,8 @@ def build(
     seed_all(config.seed)
     if config.strategy == "split":
         return _build_split(config, place)
+    if config.phase == "load":
+        return _build_load(config, place, streams)
     return _build_network(config, place, ranks, prepare, streams)
 
 
@@ -95,6 +100,25 @@ def _build_split(config: TrialConfig, place: Place) -> Built:
     )
 
 
+def _build_load(config: TrialConfig, place: Place, streams: Sequence[Stream]) -> Built:
+    """The source by itself: no network, no strategy."""
+    assert config.grad_accum is not None
+    batches, first, first_batch_s = _open(config, place, streams)
+    count = family(config.workload).tokens_per_sample
+    tokens = None if count is None or config.seq_len is None else count(config.seq_len)
+    sample_bytes = bytes_of_sample(first)
+    return Built(
+        LoadWork(first, batches, config.grad_accum, tokens),
+        parameters=None,
+        first_batch_s=first_batch_s,
+        effective_strategy="none",
+        effective_optimizer=None,
+        attention=lambda: None,
+        passes=functools.partial(finished_passes, batches),
+        sample_bytes=sample_bytes,
+    )
+
+
 def _build_network(
     config: TrialConfig, place: Place, ranks: Ranks, prepare: Callable[[nn.Module], None] | None,
     streams: Sequence[Stream],
@@ -105,6 +129,7 @@ def _build_network(
         prepare(module)
     parameters = sum(parameter.numel() for parameter in module.parameters() if parameter.requires_grad)
     batches, first, first_batch_s = _open(config, place, streams)
+    sample_bytes = bytes_of_sample(first)
     attention = functools.partial(_attention, module, copy_of_first(first), config, place.torch_device)
     try:
         require(config.attention, attention)      # of the network by itself: wrapped, it would have to go backward, too
@@ -122,6 +147,7 @@ def _build_network(
         channels_last=channels_last(module),
         attention=attention,
         passes=functools.partial(finished_passes, batches),
+        sample_bytes=sample_bytes,
     )
 
 

@@ -44,7 +44,7 @@ class Fingerprints:
 
 def _alike(config: TrialConfig) -> TrialConfig | None:
     """The config that is run: one for all sources and all rates of dropout. None for work without batches."""
-    if config.global_batch is None or config.source is None:
+    if config.global_batch is None or config.source is None or config.phase == "load":
         return None
     source = Source(name="device", num_samples=STEPS * config.global_batch)
     without = {"dropout": 0.0} if hasattr(config.model, "dropout") else {}

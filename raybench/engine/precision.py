@@ -21,10 +21,12 @@ def unsupported(config: TrialConfig, device_kind: str, capability: tuple[int, in
     """
     if config.device == "cuda" and device_kind != "cuda":
         return "device cuda was asked for and there is none"
-    if config.precision == "tf32" and device_kind != "cuda":
-        return "tf32 needs a CUDA device"
     if config.backend == "nccl" and device_kind != "cuda":
         return "backend nccl needs a CUDA device"
+    if config.phase == "load":
+        return None          # nothing is computed in any precision
+    if config.precision == "tf32" and device_kind != "cuda":
+        return "tf32 needs a CUDA device"
     ampere = config.precision in ("tf32", "bf16", "bf16_params")
     if ampere and capability is not None and capability < _TENSOR_CORES_OF_AMPERE:
         found = ".".join(map(str, capability))

@@ -106,7 +106,7 @@ class Session:
             result,
             teardown_s=result.teardown_s + began - ended,
             fingerprint_loss=loss,
-            fingerprint_steps=None if config.phase is None else STEPS,
+            fingerprint_steps=None if config.phase in (None, "load") else STEPS,
             fingerprint_s=time.perf_counter() - began,
         )
 
@@ -168,6 +168,8 @@ class Session:
             passes=built.passes(),
             file_bytes=file_bytes(config, len(window.step_ms)),
             storage_read_bytes=fetched,
+            sample_bytes=built.sample_bytes,
+            loader_cpu_s=window.loader_cpu_s,
         )
 
     def _switch(self, config: TrialConfig) -> None:
@@ -197,7 +199,7 @@ class Session:
             gpu_uuid=device_uuid(self._device),
             cpu_threads=torch.get_num_threads(),
             backend=self._ranks.backend,
-            effective_precision=effective(config.precision, self._device.type),
+            effective_precision="none" if config.phase == "load" else effective(config.precision, self._device.type),
             effective_strategy=built.effective_strategy,
             effective_attention=built.attention(),
             effective_channels_last=built.channels_last,
@@ -214,7 +216,7 @@ class Session:
         empty_device(self._device)
 
 
-_PARTS = ("forward_ms", "backward_ms", "optimizer_ms", "compute_ms")
+_PARTS = ("forward_ms", "backward_ms", "optimizer_ms", "compute_ms", "device_gap_ms")
 
 
 def _steps(config: TrialConfig, place: Place, warmup: list[Stretch], window: Stretch) -> RankSteps:

@@ -37,6 +37,8 @@ class Stretch:
     samples: int
     tokens: int | None
     energy_j: float | None
+    device_gap_ms: tuple[float | None, ...]
+    loader_cpu_s: float | None = None
     optimizer_steps: int | None = None
     skipped_optimizer_steps: int | None = None
 
@@ -65,6 +67,7 @@ def run_stretch(
     slots = losses.unbind() if work.has_loss else (None,) * steps
     waited_ns = [work.wait_ns] * (steps + 1)
     samples, tokens, updates = work.samples, work.tokens, work.updates()
+    loader_cpu_s = work.loader_cpu_s()
     with _no_collection():
         ranks.barrier()                 # energy is read when the slowest rank is ready, then all set off together
         energy_before = energy()
@@ -82,6 +85,7 @@ def run_stretch(
         closed_ns = time.perf_counter_ns()
         synchronize(device)
         energy_after = energy()
+        loaders_took_s = _difference(loader_cpu_s, work.loader_cpu_s())
         ranks.barrier()
     return Stretch(
         opened_ns=marks.host_ns()[0],
@@ -97,7 +101,9 @@ def run_stretch(
         optimizer_ms=_summed(work, marks, "optimizer", steps),
         compute_ms=tuple(marks.compute_ms()),
         **_updates(updates, work.updates()),
-        energy_j=None if energy_before is None or energy_after is None else energy_after - energy_before,
+        energy_j=_difference(energy_before, energy_after),
+        device_gap_ms=_summed(work, marks, "wait", steps) if marks.of_device else (None,) * steps,
+        loader_cpu_s=loaders_took_s,
     )
 
 
@@ -105,6 +111,10 @@ def _summed(work: Work, marks: Timeline, name: str, steps: int) -> tuple[float |
     """What all parts of that name took of each step together: there is one for each micro step."""
     columns = [marks.part_ms(part) for part, found in enumerate(work.parts) if found == name]
     return tuple(map(sum, zip(*columns, strict=True))) if columns else (None,) * steps
+
+
+def _difference(before: float | None, after: float | None) -> float | None:
+    return None if before is None or after is None else after - before
 
 
 def _updates(before: tuple[int, int] | None, after: tuple[int, int] | None) -> dict[str, int | None]:

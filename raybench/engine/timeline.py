@@ -24,7 +24,12 @@ class Marks(Protocol):
 
 
 class Timeline(Marks, Protocol):
-    """Marks of `steps` steps of as many parts each. Marking is all that happens inside; the rest is for afterwards."""
+    """Marks of `steps` steps of as many parts each. Marking is all that happens inside; the rest is for afterwards.
+
+    `of_device`: whether the device itself says when its marks were passed.
+    """
+
+    of_device: bool
 
     def boundary(self) -> None:
         """A step ends now, and the next one begins; the first call is where the first step begins."""
@@ -49,6 +54,8 @@ class Timeline(Marks, Protocol):
 
 class HostTimeline:
     """One reading of the host's clock per mark, which on CPU is all there is to know."""
+
+    of_device = False
 
     def __init__(self, steps: int, parts: int) -> None:
         self._parts, self._at, self._step = parts, 0, 0
@@ -82,6 +89,8 @@ class HostTimeline:
 
 class CudaTimeline:
     """An event on the stream beside each host reading: the host runs ahead, the device says when steps really ended."""
+
+    of_device = True
 
     def __init__(self, steps: int, parts: int) -> None:
         self._host = HostTimeline(steps, parts)

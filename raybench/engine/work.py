@@ -1,4 +1,4 @@
-"""What a step computes, as the loop sees it: for a network, and for work that is split without gradients."""
+"""What a step computes, as the loop sees it: for a network, for a source alone, and for work that is split."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import torch
 
 from raybench.engine.timeline import Marks
 from raybench.engine.update import Update
-from raybench.sources.base import Batches
+from raybench.sources.base import Batches, loader_cpu_s
 from raybench.sources.records import samples_in
 from raybench.spec.config import Phase
 from raybench.spec.samples import Batch
@@ -42,6 +42,10 @@ class Work(Protocol):
 
     def updates(self) -> tuple[int, int] | None:
         """Optimizer steps made and skipped so far; None without an optimizer. Waits for the device."""
+        ...
+
+    def loader_cpu_s(self) -> float | None:
+        """CPU time so far of what makes batches beside this rank; None where nothing does."""
         ...
 
     def close(self) -> None:
@@ -87,8 +91,50 @@ class SplitWork:
     def updates(self) -> None:
         return None
 
+    def loader_cpu_s(self) -> None:
+        return None
+
     def close(self) -> None:
         self._call = self._result = None
+
+
+class LoadWork:
+    """`grad_accum` batches a step and nothing done with them: what the source can deliver by itself."""
+
+    has_loss = False
+
+    def __init__(self, first: Batch, batches: Batches, grad_accum: int, tokens_per_sample: int | None) -> None:
+        self._source = batches
+        self._batches = _chained([first], batches)
+        self._grad_accum, self._tokens_per_sample = grad_accum, tokens_per_sample
+        self.samples = 0
+        self.tokens = None if tokens_per_sample is None else 0
+        self.wait_ns = 0
+        self.parts = ("wait",) * grad_accum
+
+    def watch(self, marks: Marks | None) -> None:
+        """There are no gradients."""
+
+    def step(self, loss: torch.Tensor | None, marks: Marks) -> None:
+        for micro in range(1, self._grad_accum + 1):
+            asked = time.perf_counter_ns()
+            batch = next(self._batches)
+            self.wait_ns += time.perf_counter_ns() - asked
+            self.samples += samples_in(batch)
+            if self.tokens is not None and self._tokens_per_sample is not None:
+                self.tokens += samples_in(batch) * self._tokens_per_sample
+            if micro < self._grad_accum:
+                marks.part()
+
+    def updates(self) -> None:
+        return None
+
+    def loader_cpu_s(self) -> float | None:
+        return loader_cpu_s(self._source)
+
+    def close(self) -> None:
+        self._batches = iter(())
+        self._source.close()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,6 +197,9 @@ class NetworkWork:
     def updates(self) -> tuple[int, int] | None:
         assert self._recipe is not None, "closed"
         return self._recipe.update.counts() if self._recipe.phase == "train" else None
+
+    def loader_cpu_s(self) -> float | None:
+        return loader_cpu_s(self._source)
 
     def close(self) -> None:
         if self._recipe is not None:

@@ -10,7 +10,7 @@ from raybench.measure.bandwidth import Bandwidth, bandwidth
 from raybench.measure.counts import Counts
 from raybench.measure.page_cache import Fetched, fetched
 from raybench.measure.statistics import block_interval, step_statistics
-from raybench.measure.throughput import Counted, Speed, counted, measured_step_ms, slowest, speed
+from raybench.measure.throughput import Counted, Speed, counted, measured_step_ms, rate, slowest, speed
 from raybench.measure.validity import Evidence, invalid_reasons, warnings
 from raybench.record.rank import RankResult, RankTelemetry
 from raybench.spec.config import MIXED_GPUS, TrialConfig
@@ -25,6 +25,8 @@ class DataWait:
     data_wait_s: float
     data_stall_fraction: float | None
     first_batch_s: float | None
+    delivered_bytes_per_s: float | None
+    loader_cpu_s: float | None
     samples_dropped: int | None
 
 
@@ -113,18 +115,21 @@ def figures(config: TrialConfig, counts: Counts, ranks: Sequence[RankResult]) ->
 
 
 def data_wait(config: TrialConfig, ranks: Sequence[RankResult]) -> DataWait:
-    """Host time spent waiting for batches in the window, and its share of that rank's window.
+    """Waiting for batches in the window, and what was delivered. Where nothing is computed, nothing is stalled.
 
-    On CUDA too, until the device's own gaps are measured: there the host's wait is an upper bound of the stall,
-    because the device may still be busy with what was queued.
+    On CUDA compute stalls while the device itself waits: the host's wait overstates that, because the device may
+    still be busy with what was queued. On CPU the two are one.
     """
-    waits_s = [_measured_wait_s(rank) for rank in ranks]
-    shares = [wait_s / rank.measured_s for wait_s, rank in zip(waits_s, ranks, strict=True) if rank.measured_s > 0]
+    stalls_s = [(_stalled_s(rank), rank.measured_s) for rank in ranks]
+    shares = [stalled_s / measured_s for stalled_s, measured_s in stalls_s if measured_s > 0]
+    delivered = _over_all(sum, (_delivered_bytes(rank) for rank in ranks))
     return DataWait(
-        data_wait_s=max(waits_s),
-        data_stall_fraction=max(shares, default=None),
+        data_wait_s=max(_measured_s(rank, rank.steps.data_wait_ms) or 0.0 for rank in ranks),
+        data_stall_fraction=None if config.phase == "load" else max(shares, default=None),
         first_batch_s=_over_all(max, (rank.first_batch_s for rank in ranks)),
         samples_dropped=samples_dropped(config, ranks),
+        delivered_bytes_per_s=rate(delivered, slowest(ranks).measured_s),
+        loader_cpu_s=_over_all(sum, (rank.loader_cpu_s for rank in ranks)),
     )
 
 
@@ -162,7 +167,7 @@ def resources(ranks: Sequence[RankResult]) -> Resources:
 
 def compiling(config: TrialConfig, ranks: Sequence[RankResult]) -> Compiling:
     """First warm-up step minus median measured step, of the rank where that is most; cold if any rank was."""
-    if config.compile == "off":
+    if config.compile == "off" or config.phase == "load":
         return Compiling(compile_s=None, compile_cache=None)
     caches = {rank.compile_cache for rank in ranks}
     return Compiling(
@@ -205,9 +210,20 @@ def _compile_s(rank: RankResult) -> float | None:
     return None if median is None or not warmup else (warmup[0] - median) / 1e3
 
 
-def _measured_wait_s(rank: RankResult) -> float:
-    waits = zip(rank.steps.data_wait_ms, rank.steps.is_warmup, strict=True)
-    return sum(wait_ms for wait_ms, is_warmup in waits if not is_warmup) / 1e3
+def _stalled_s(rank: RankResult) -> float:
+    gaps_s = _measured_s(rank, rank.steps.device_gap_ms)
+    return _measured_s(rank, rank.steps.data_wait_ms) or 0.0 if gaps_s is None else gaps_s
+
+
+def _measured_s(rank: RankResult, values_ms: Sequence[float | None]) -> float | None:
+    """Sum over the window's steps in seconds; None as soon as one is not known."""
+    measured = [ms for ms, is_warmup in zip(values_ms, rank.steps.is_warmup, strict=True) if not is_warmup]
+    total_ms = _over_all(sum, measured)
+    return None if total_ms is None else total_ms / 1e3
+
+
+def _delivered_bytes(rank: RankResult) -> int | None:
+    return None if rank.sample_bytes is None else rank.sample_bytes * rank.measured_samples
 
 
 def _by_gpu(ranks: Sequence[RankResult]) -> list[RankTelemetry]:

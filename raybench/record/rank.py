@@ -14,6 +14,7 @@ class RankSteps:
     step_ms: tuple[float, ...]
     host_step_ms: tuple[float, ...]
     data_wait_ms: tuple[float, ...]
+    device_gap_ms: tuple[float | None, ...]
     forward_ms: tuple[float | None, ...]
     backward_ms: tuple[float | None, ...]
     optimizer_ms: tuple[float | None, ...]
@@ -100,6 +101,8 @@ class RankResult:
     passes: tuple[int, ...] | None = None
     file_bytes: int | None = None
     storage_read_bytes: int | None = None
+    sample_bytes: int | None = None  # of a sample as the network is given it; None without a source
+    loader_cpu_s: float | None = None  # in the window; None where nothing beside the rank makes batches
 
 
 @dataclass(frozen=True, kw_only=True)

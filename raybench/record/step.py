@@ -26,7 +26,7 @@ class Step:
         null="but under ddp and zero1, and while torch still sorts gradients into buckets (three steps)",
     )
     data_wait_ms: float = column("host time spent waiting for this step's batches", unit="ms")
-    device_gap_ms: float | None = column("time the device waited for data", unit="ms", null="not measured yet")
+    device_gap_ms: float | None = column("time the device waited for data", unit="ms", null="on CPU")
     loss: float | None = column("loss of the step on this rank", null="when the workload has no loss")
     forward_ms: float | None = column(
         "forward pass, all micro steps together", unit="ms", null="when the workload has no phase"

@@ -76,7 +76,7 @@ class Trial:
     global_batch: int | None = column("samples in a step over all ranks", null=_ASKED)
     batch_given: str | None = column("which batch numbers were given, joined by +", null=_ASKED)
     precision: str = column("precision asked for: fp32, tf32, bf16, fp16 or bf16_params")
-    phase: str | None = column("forward, forward_backward or train", null=_ASKED)
+    phase: str | None = column("forward, forward_backward, train or load", null=_ASKED)
     strategy: str = column("how ranks share the work: none, ddp, fsdp, zero1, deepspeed or split")
     compile: str = column("torch.compile mode, or off")
     attention: str | None = column("attention kernel asked for, or auto", null=_ASKED)
@@ -299,3 +299,16 @@ class Trial:
     cache_state: str | None = column(
         "where file_bytes came from: cold (storage, 90 % and more), warm (memory, likewise) or mixed", null=_FILES
     )
+    # data attribution
+    group_uid: str | None = column(
+        "worker group that ran it: rows that share it ran in the same processes",
+        null="when no worker started, and in older rows",
+    )
+    delivered_bytes_per_s: float | None = column(
+        "bytes of the batches as the network is given them, a second of the window", unit="B/s", over_ranks="sum",
+        null="unless ok, or no source",
+    )  # fmt: skip
+    loader_cpu_s: float | None = column(
+        "CPU time in the window of the processes and threads that make batches beside the rank", unit="s",
+        over_ranks="sum", null="unless ok, or where the rank makes its batches itself",
+    )  # fmt: skip

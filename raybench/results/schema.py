@@ -60,7 +60,6 @@ def _rank_table(trial_uid: str, rank: int, steps: RankSteps) -> pa.Table:
         "trial_uid": pa.repeat(trial_uid, count),
         "rank": pa.repeat(rank, count),
         "step": range(count),
-        "device_gap_ms": pa.nulls(count),
     } | vars(steps)
     return _table("steps", values)
 

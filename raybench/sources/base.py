@@ -15,12 +15,19 @@ class Batches(Protocol):
     """An endless iterator of micro-batches that are already on the device; each is good until the next is asked for.
 
     It has no clock: the loop times how long `next` takes. `close` gives back memory, files and processes, and may be
-    called twice.
+    called twice. Where processes or threads beside the rank make the batches, `cpu_s() -> float` says what CPU time
+    they have taken so far.
     """
 
     def __next__(self) -> Batch: ...
 
     def close(self) -> None: ...
+
+
+def loader_cpu_s(batches: Batches) -> float | None:
+    """CPU time that makers of batches beside the rank have taken so far; None where there are none."""
+    cpu_s: Callable[[], float | None] | None = getattr(batches, "cpu_s", None)
+    return None if cpu_s is None else cpu_s()
 
 
 Unpack: TypeAlias = Callable[[torch.Tensor], Batch]

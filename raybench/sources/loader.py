@@ -10,6 +10,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from raybench.errors import DataError
 from raybench.sources.base import Reader, Unpack
+from raybench.sources.cpu_time import process_cpu_s
 from raybench.sources.host import Sender
 from raybench.spec.samples import Batch
 
@@ -48,6 +49,7 @@ class LoaderBatches:
             pin_memory=device.type == "cuda",
         )
         self._batches: Iterator[torch.Tensor] | None = iter(loader)
+        self._processes = [worker.pid for worker in self._batches._workers]  # type: ignore[attr-defined]
         self._send = Sender(unpack, device)
 
     def __next__(self) -> Batch:
@@ -56,6 +58,10 @@ class LoaderBatches:
             return self._send(next(self._batches))
         except DataError as error:       # arrives with the loader process's whole traceback around its one line
             raise DataError(str(error).strip().rpartition("DataError: ")[2]) from error
+
+    def cpu_s(self) -> float:
+        """CPU time of the processes so far."""
+        return sum(map(process_cpu_s, self._processes))
 
     def close(self) -> None:
         # The iterator ends its processes when its last reference goes.

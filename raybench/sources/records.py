@@ -60,6 +60,11 @@ def samples_in(batch: Batch) -> int:
     return parts(batch)[0].shape[0]
 
 
+def bytes_of_sample(batch: Batch) -> int:
+    """Bytes of one sample of a batch, as the network is given it."""
+    return sum(part.numel() * part.element_size() for part in parts(batch)) // samples_in(batch)
+
+
 def part_of(batch: Batch, first: int, stop: int) -> Batch:
     """Samples `first` to `stop` of a batch; nothing is copied."""
     if isinstance(batch, Images):

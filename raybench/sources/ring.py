@@ -9,6 +9,7 @@ from queue import SimpleQueue
 import torch
 
 from raybench.sources.base import Filler, Unpack
+from raybench.sources.cpu_time import thread_cpu_s
 from raybench.spec.samples import Batch
 
 
@@ -59,6 +60,10 @@ class RingBatches:
         records = self._filler.records(self._next, sent)
         self._next += 1
         return self._unpack(records)
+
+    def cpu_s(self) -> float:
+        """CPU time of the thread so far."""
+        return thread_cpu_s(self._thread)
 
     def close(self) -> None:
         """End the thread, after the read that it is in."""

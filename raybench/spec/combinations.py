@@ -98,5 +98,5 @@ def refusals(fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "activation_checkpointing", "phase forward has no backward pass to compute anything again for"
     if strategy == "fsdp" and fields["channels_last"] is True:
         yield "channels_last", f"{told} shards contiguous parameters only; give channels_last: false"
-    if fields["grad_clip"] not in (None, BAD) and phase not in ("train", BAD):
+    if fields["grad_clip"] not in (None, BAD) and phase not in ("train", "load", BAD):
         yield "grad_clip", f"only phase train clips gradients, not {phase}"

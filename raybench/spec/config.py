@@ -12,7 +12,7 @@ from raybench.spec.presets import CUSTOM, changed_from_preset
 from raybench.spec.shapes import Count, Frozen
 
 Precision = Literal["fp32", "tf32", "bf16", "fp16", "bf16_params"]
-Phase = Literal["forward", "forward_backward", "train"]
+Phase = Literal["forward", "forward_backward", "train", "load"]
 Strategy = Literal["none", "ddp", "split", "fsdp", "zero1", "deepspeed"]
 Implementation = Literal["auto", "fused", "foreach", "for_loop"]
 Timing = Literal["events", "sync", "none"]

@@ -14,7 +14,7 @@ from raybench.spec.reader import sweep_from_bytes
 from raybench.spec.shapes import Frozen
 from raybench.spec.trial import PlannedTrial
 from raybench.workloads.base import Workload
-from raybench.workloads.registry import workload, workloads
+from raybench.workloads.registry import counts_of, workloads
 
 
 def planned_row(trial: PlannedTrial) -> dict[str, Any]:
@@ -24,7 +24,7 @@ def planned_row(trial: PlannedTrial) -> dict[str, Any]:
     """
     config = trial.config
     first = trial.ladder.rungs[0] if trial.ladder else config
-    counted = _counted(workload(config.workload).counts(first))
+    counted = _counted(counts_of(first))
     if trial.ladder:
         counted = dict.fromkeys(counted) | {"parameters": counted["parameters"]}
     return {

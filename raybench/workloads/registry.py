@@ -10,7 +10,9 @@ import dataclasses
 import difflib
 
 from raybench.errors import UsageError
+from raybench.measure.counts import Counts
 from raybench.spec.built_in import PlugIn, plug_ins
+from raybench.spec.config import TrialConfig
 from raybench.workloads import collective, decoder, elementwise, encdec, matmul, mlp, resnet
 from raybench.workloads.base import Workload
 
@@ -28,6 +30,27 @@ def workload(name: str) -> Workload:
     if found is None:
         raise UsageError(_unknown(name))
     return found
+
+
+
+def counts_of(config: TrialConfig) -> Counts:
+    """What a step of a config amounts to. Of phase `load` only its samples and tokens: there is no model.
+
+    Raises:
+        UsageError: there is no such workload.
+    """
+    counts = workload(config.workload).counts
+    if config.phase != "load":
+        return counts(config)
+    whole = counts(config.model_copy(update={"phase": "forward"}))
+    return Counts(
+        parameters=None,
+        samples_per_step=whole.samples_per_step,
+        tokens_per_step=whole.tokens_per_step,
+        model_flops_per_step=None,
+        model_flops_causal_per_step=None,
+        memory_bytes=None,
+    )
 
 
 def workloads(*, no_plugins: bool = False) -> dict[str, Workload]:

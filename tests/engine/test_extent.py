@@ -12,7 +12,7 @@ def stretch(steps: int, step_ms: float) -> Stretch:
     return Stretch(
         opened_ns=0, closed_ns=int(steps * step_ms * 1e6), step_ms=(step_ms,) * steps, host_step_ms=(), samples=0,
         data_wait_ms=(), forward_ms=(), backward_ms=(), optimizer_ms=(), compute_ms=(), loss=(), tokens=None,
-        energy_j=None,
+        energy_j=None, device_gap_ms=(),
     )  # fmt: skip
 
 

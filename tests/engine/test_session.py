@@ -51,6 +51,25 @@ def test_every_source_gives_the_same_losses(session: Session, tmp_path: Path, so
     assert result.first_batch_s > 0
 
 
+@pytest.mark.parametrize("source", ["device", "shards"])
+def test_a_source_by_itself(session: Session, tmp_path: Path, source: str) -> None:
+    """Phase `load`: 3 steps of 2 x 4 samples with 7 target tokens, each pair 2 x 8 tokens of 8 bytes, and no model.
+    Only a thread that reads ahead has CPU time of its own."""
+    config = encdec(
+        phase="load", grad_accum=2, source=Source(name=source, num_samples=10, data_dir=str(tmp_path)),
+        attention="flash", compile="default", precision="bf16",
+    )  # fmt: skip
+    prepare(config)
+    result = session.run(config)
+    assert (result.measured_samples, result.measured_tokens, result.sample_bytes) == (24, 168, 128)
+    assert (result.parameters, result.optimizer_steps, result.fingerprint_loss) == (None, None, None)
+    assert result.fingerprint_steps is None
+    assert set(result.steps.loss) == set(result.steps.forward_ms) == {None}
+    assert (result.environment.effective_precision, result.environment.effective_strategy) == ("none", "none")
+    assert (result.loader_cpu_s is not None) == (source == "shards")
+    assert session.clean
+
+
 def test_creation_and_retrieval_are_timed_apart(session: Session) -> None:
     """GT-10: making operands is part of the build and fetching the result of the teardown; none of it is in the window.
     A network has neither."""

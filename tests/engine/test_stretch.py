@@ -52,6 +52,9 @@ class FakeWork:
     def updates(self) -> tuple[int, int]:
         return self.steps, 2 * self.steps
 
+    def loader_cpu_s(self) -> float:
+        return self.steps / 4
+
     def close(self) -> None:
         """Nothing was opened."""
 
@@ -93,6 +96,8 @@ def test_fifty_steps_of_ten_milliseconds(pass_time: Callable[[int], None]) -> No
         optimizer_steps=50,
         skipped_optimizer_steps=100,
         energy_j=60.0,
+        device_gap_ms=(None,) * 50,
+        loader_cpu_s=12.5,
     )
     assert stretch.seconds == 0.5
 

@@ -62,6 +62,7 @@ def make_steps(
         step_ms=tuple(times),
         host_step_ms=tuple(times),
         data_wait_ms=(1.0,) * count,
+        device_gap_ms=(None,) * count,
         forward_ms=(20.0,) * count,
         backward_ms=(40.0,) * count,
         optimizer_ms=(10.0,) * count,

@@ -33,6 +33,8 @@ def test_whole_answer_on_two_gpus() -> None:
             first_batch_s=0.5,
             fingerprint_loss=6.0,
             fingerprint_steps=3,
+            sample_bytes=512,
+            loader_cpu_s=0.25,
         ),
         make_rank(
             1,
@@ -42,6 +44,8 @@ def test_whole_answer_on_two_gpus() -> None:
             memory={"allocated_bytes": 20, "reserved_bytes": 30, "host_bytes": 5},
             fingerprint_loss=7.0,
             fingerprint_steps=3,
+            sample_bytes=512,
+            loader_cpu_s=0.5,
         ),
     ]
     assert figures(make_config(), COUNTS, ranks) == Figures(
@@ -91,6 +95,8 @@ def test_whole_answer_on_two_gpus() -> None:
         data_wait_s=pytest.approx(0.020),  # 20 steps x 1 ms
         data_stall_fraction=pytest.approx(0.020 / 1.98),  # rank 0's share is the larger
         first_batch_s=0.5,
+        delivered_bytes_per_s=40960.0,  # 160 samples x 512 / 2 s
+        loader_cpu_s=0.75,
         samples_dropped=None,
         file_bytes=None,
         storage_read_bytes=None,
@@ -147,6 +153,21 @@ def test_compile_time_is_the_first_step_over_the_median() -> None:
     assert figures(make_config(), COUNTS, ranks).compile_s is None
 
 
+def test_a_gpu_stalls_while_it_waits_itself_and_not_while_its_host_does() -> None:
+    """20 steps of 100 ms: the host waited 1 ms of each, rank 0's GPU 25 ms and rank 1's 10. The share is a quarter."""
+    found_ms = {0: 25.0, 1: 10.0}
+    ranks = [_with_gaps(make_rank(rank, environment=gpu("ab"[rank])), gap_ms) for rank, gap_ms in found_ms.items()]
+    found = figures(make_config(), COUNTS, ranks)
+    assert (found.data_wait_s, found.data_stall_fraction) == (pytest.approx(0.020), pytest.approx(0.25))
+
+
+def test_a_source_alone_stalls_nothing() -> None:
+    """There is no compute to wait, no compiled graph and nothing to know of makers of batches that are not there."""
+    found = figures(make_config(phase="load", compile="default"), COUNTS, [make_rank(rank) for rank in (0, 1)])
+    assert (found.data_stall_fraction, found.compile_s, found.loader_cpu_s) == (None, None, None)
+    assert found.data_wait_s == pytest.approx(0.020)
+
+
 def test_no_compile_time_without_a_warm_up_step() -> None:
     """Nothing to take the median from."""
     bare = [_without_warmup(make_rank(rank)) for rank in (0, 1)]
@@ -186,6 +207,10 @@ def _split(rank: int, completed: int) -> Any:
         rank, world_size=4, measured_samples=completed, measured_tokens=None, parameters=None, first_batch_s=None,
         create_s=0.1 * (rank + 1), retrieve_s=0.02 * (rank + 1),
     )  # fmt: skip
+
+
+def _with_gaps(rank: Any, gap_ms: float) -> Any:
+    return dataclasses.replace(rank, steps=dataclasses.replace(rank.steps, device_gap_ms=(gap_ms,) * 22))
 
 
 def _without_warmup(rank: Any) -> Any:

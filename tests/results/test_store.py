@@ -90,7 +90,9 @@ def test_steps_may_come_as_the_ranks_measured_them(tmp_path: Path):
     ranks = RankSteps(
         is_warmup=(True, False, False), start_s=(0.0, 0.1, 0.2), step_ms=(100.0, 99.0, 101.0), epoch=(0, 0, None),
         host_step_ms=(100.0, 99.0, 101.0), data_wait_ms=(1.0, 1.0, 1.0), loss=(9.0, 8.0, None),
-        **dict.fromkeys(("forward_ms", "backward_ms", "optimizer_ms", "compute_ms"), (None, None, 2.0)),
+        **dict.fromkeys(
+            ("forward_ms", "backward_ms", "optimizer_ms", "compute_ms", "device_gap_ms"), (None, None, 2.0)
+        ),
     )  # fmt: skip
     store.commit(trial, {0: ranks, 1: ranks})
     rows = pq.read_table(store.files.segment("steps", 0), partitioning=None).to_pylist()

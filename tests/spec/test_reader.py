@@ -68,7 +68,8 @@ def test_all_mistakes_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     ("num_samples: 5", 's.yaml:2:26 base.num_samples: unknown key; did you mean "source.num_samples"?'),
     ("precision: no", 's.yaml:2:37 base.precision: must be one of fp32, tf32, bf16, fp16, bf16_params, not "no"'),
     ("phase: training",
-     's.yaml:2:33 base.phase: must be one of forward, forward_backward, train, not "training"; did you mean "train"?'),
+     's.yaml:2:33 base.phase: must be one of forward, forward_backward, train, load, not "training"'
+     '; did you mean "train"?'),
     ("batch_size: 8", 's.yaml:2:26 base.batch_size: unknown key; did you mean "micro_batch" (per worker) or'
      ' "global_batch" (over all workers)?'),
     ("gpus: 2", 's.yaml:2:26 base.gpus: unknown key; did you mean "num_workers"?'),

@@ -18,6 +18,7 @@ from raybench.spec.built_in import BUILT_IN, families, plug_ins
 from raybench.spec.expand import expand
 from raybench.spec.reader import sweep_from_bytes
 from raybench.workloads import registry
+from tests.factories import make_config
 
 BUILT_IN_NAMES = [family.name for family in BUILT_IN]
 
@@ -123,3 +124,12 @@ def test_the_registry_is_torch_free() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.strip() == "set()"
+
+
+def test_a_source_alone_counts_its_samples_only() -> None:
+    """8 pairs of 63 target tokens a step, whatever the phase; without a model there are no parameters and no FLOPs."""
+    loaded, trained = (registry.counts_of(make_config(phase=phase)) for phase in ("load", "train"))
+    assert (loaded.samples_per_step, loaded.tokens_per_step) == (8, 504)
+    assert (trained.samples_per_step, trained.tokens_per_step) == (8, 504)
+    assert (loaded.parameters, loaded.model_flops_per_step, loaded.hardware_flops_per_step) == (None, None, None)
+    assert trained.parameters

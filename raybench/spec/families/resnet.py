@@ -25,7 +25,7 @@ def _batch_norm_has_something_to_average(config: TrialConfig) -> Iterable[str]:
     shape = config.model
     assert isinstance(shape, ResNetShape)
     small = shape.torchvision_name is None and shape.image_size < _SMALLEST_OF_TWO_PIXELS
-    if small and config.micro_batch == 1 and config.phase != "forward":
+    if small and config.micro_batch == 1 and config.phase not in ("forward", "load"):
         yield "micro_batch: must be at least 2 for images this small: batch norm would average a single number"
 
 
