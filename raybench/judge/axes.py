@@ -29,7 +29,9 @@ ASKED: Final = (
 _PATHS: Final = {
     "loader_workers": {"source.loader_workers"},
     "device_requested": {"device"},
-    "source": {"source.name", "source.num_shards", "source.loader_workers"},
+    "source": {f"source.{part}" for part in (
+        "name", "num_shards", "loader_workers", "dtype", "prefetch", "image_format", "options",
+    )},
 }
 """Where a column is not the one setting of its name. Not every source has the options that are listed with it."""
 _BATCH: Final = frozenset({"num_workers", "micro_batch", "grad_accum", "global_batch"})
@@ -79,10 +81,15 @@ class ParsedConfigs:
 
 def read_axes(by: str | Sequence[str], frame: pd.DataFrame, parsed_configs: ParsedConfigs) -> tuple[Axis, ...]:
     """The axes that `by` names (`cluster`, or `precision,num_workers`). Raises UsageError for one that is none."""
-    names = [name.strip() for name in (by.split(",") if isinstance(by, str) else by)]
+    names = axis_names(by)
     if not all(names) or not names or len(set(names)) < len(names):
         raise UsageError(f"by={by}: name each axis once, joined by commas")
     return tuple(_axis(name, frame, parsed_configs) for name in names)
+
+
+def axis_names(by: str | Sequence[str]) -> list[str]:
+    """The names in `precision,num_workers`, or in a list of them."""
+    return [name.strip() for name in (by.split(",") if isinstance(by, str) else by)]
 
 
 def _axis(name: str, frame: pd.DataFrame, parsed_configs: ParsedConfigs) -> Axis:

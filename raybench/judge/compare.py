@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 
 from raybench.errors import UsageError
-from raybench.judge.axes import Axis, ParsedConfigs, left_out_of_pairs, pairs_of, read_axes, varied
+from raybench.judge.attribution import ATTRIBUTION, ATTRIBUTION_READ, LIMIT, along_sources, attributed, split_ceilings
+from raybench.judge.axes import Axis, ParsedConfigs, axis_names, left_out_of_pairs, pairs_of, read_axes, varied
 from raybench.judge.cost import COSTS, Prices, warn_of, with_costs
 from raybench.judge.fingerprints import fingerprints_of, maths_key, tells_of_other_maths
 from raybench.judge.given import given_rows, without_probes
@@ -61,7 +62,11 @@ class Comparison:
 def columns_for(by: str) -> list[str]:
     """The columns of `trials` that a comparison by these axes looks at, for `load`."""
     known = {field.name for field in fields(Trial)}
-    return [*_READ, *(name for name in map(str.strip, by.split(",")) if name in known)]
+    return list(dict.fromkeys([*_read(by), *(name for name in axis_names(by) if name in known)]))
+
+
+def _read(by: str | Sequence[str]) -> tuple[str, ...]:
+    return (*_READ, *ATTRIBUTION_READ) if along_sources(axis_names(by)) else _READ
 
 
 def compare(
@@ -78,10 +83,12 @@ def compare(
     One row for each work and value: `work` (a label), a column an axis, `baseline` (whether it is the one), how its
     attempts ended, the figures over its repeats (total work / total time), and `ratio`: its throughput over the
     baseline's, in tokens where there are tokens, with a 95 % interval where both sides have repeats. `quotable` is
-    false for a ratio without an interval of which a side is noisy or short, for one of quick rows, and where
-    `other_maths` tells that the side reached another loss than the baseline, which was asked for the same maths.
-    `best` marks the highest throughput of each work, all of those that tie. No figures for what failed, no ratio for
-    what is not valid. Quick rows of a work that was measured in full do not count.
+    false for a ratio without an interval of which a side is noisy or short, and for one of quick rows. `best` marks the
+    highest throughput of each work, all of those that tie. No figures for what failed, no ratio for what is not valid.
+    Quick rows of a work that was measured in full do not count.
+    Along sources there are `ceiling_samples_per_s` (what the source delivered alone, in phase `load`),
+    `data_stall_fraction`, `au` with its interval (the step time with source `device` in the same worker group over that
+    with this one) and `limit`, in a word what a faster step needs first (`measure.attribution.limit`).
     `baseline` is a value of the axis (of each axis: a list, or joined by commas); else the smallest number, the
     alphabetically first cluster, or the value that the sweep lists first.
 
@@ -91,7 +98,7 @@ def compare(
 
     Raises UsageError for an unknown axis or baseline, ComparisonError for what must not be compared.
     """
-    frame = given_rows(rows, _READ, "compare")
+    frame = given_rows(rows, _read(by), "compare")
     compared = side_by_side(
         frame, by=by, baseline=baseline, prices=prices, allow_quick=allow_quick, include_invalid=include_invalid
     )
@@ -109,7 +116,7 @@ def side_by_side(
     include_invalid: bool = False,
 ) -> Comparison:
     """What `compare` does, with what must be said beside the table."""
-    frame = without_probes(frame)
+    frame, ceilings = _apart(without_probes(frame), by)
     configs = ParsedConfigs.of(frame)
     axes = read_axes(by, frame, configs)
     rows = _paired(frame, axes, configs)
@@ -123,12 +130,19 @@ def side_by_side(
     if not allow_quick:
         refuse_quick_against_full(sides)
     used = best[used_rows(best, include_invalid)]
+    if along_sources(axis_names(by)):
+        sides = attributed(sides, used, configs, ceilings)
     unpriced: tuple[str, ...] = ()
     if prices is not None:
         sides, unpriced = with_costs(sides, used, configs, prices)
     sides = _with_maths(sides, used, configs)
     table = _laid_out(_with_ratios(sides, used, base), axes, base)
     return Comparison(table, len(rows) - len(best), weak_scaling(axes, rows, configs), unpriced)
+
+
+def _apart(frame: pd.DataFrame, by: str | Sequence[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Along sources, rows of a source alone are no side of their own: they are the ceilings of the others."""
+    return split_ceilings(frame) if along_sources(axis_names(by)) else (frame, frame.head(0))
 
 
 def _paired(frame: pd.DataFrame, axes: Sequence[Axis], configs: ParsedConfigs) -> pd.DataFrame:
@@ -268,10 +282,12 @@ def _laid_out(sides: pd.DataFrame, axes: Sequence[Axis], base: int) -> pd.DataFr
     values: dict[str, Any] = {
         axis.name: [axis.levels[code] for code in places] for axis, places in zip(axes, codes, strict=True)
     }
-    figures = ordered[[name for name in (*FIGURES, *COSTS) if name in ordered]].astype("Float64")
+    numbers = [name for name in (*FIGURES, *ATTRIBUTION, *COSTS) if name in ordered and name != LIMIT]
+    figures = ordered[numbers].astype("Float64")
     ended = ordered[[name for name in _ENDED if name not in values]]
     parts = [ordered[["work", "pair"]], pd.DataFrame(values), ordered[["baseline"]], ended, figures]
-    laid_out: pd.DataFrame = pd.concat([*parts, ordered[["quotable", "best", "other_maths"]]], axis=1)
+    last = [name for name in (LIMIT, "quotable", "best", "other_maths") if name in ordered]
+    laid_out: pd.DataFrame = pd.concat([*parts, ordered[last]], axis=1)
     typed: pd.DataFrame = laid_out.astype(dict.fromkeys(_words(laid_out), "string"))
     return typed
 

@@ -118,6 +118,15 @@ def paired_ratio_interval(ratios: Sequence[float], confidence: float = 0.95) -> 
     return _exponential(float(logs.mean()), half_width)
 
 
+def combined_ratio_interval(ratio: float, a: Interval, b: Interval) -> Interval:
+    """The interval of a ratio of two values that were measured apart, from the interval of each, on logarithms.
+
+    Half-widths add as variances do. What differs between any two trials is not in it: that takes repeats.
+    """
+    half_widths = [np.log(part.high / part.low) / 2 for part in (a, b)]
+    return _exponential(float(np.log(ratio)), float(np.hypot(*half_widths)))
+
+
 def geometric_mean(values: Sequence[float]) -> float:
     """The average of ratios: a speed-up of 2 and one of 1/2 make 1. Values are positive."""
     return float(np.exp(_logs(values).mean()))

@@ -11,7 +11,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from raybench.report.columns import Row, Shown, filled_with, fit, rows_of, table
+from raybench.report.columns import ALWAYS, Row, Shown, filled_with, fit, rows_of, table
 from raybench.report.numbers import count, gib, giga, is_null, percent, ratio, significant, size, spread, three
 from raybench.report.short_id import short_ids
 from raybench.report.status import marked_outcome, notes, outcome_style, told_outcome
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 
 _NOTES: Final = "notes"
 _LEFT: Final[Mapping[str, Any]] = {"align": "left"}
+
+
+def _au(row: Row) -> str:
+    return "" if is_null(row["au"]) else ratio(row["au"], row["au_low"], row["au_high"]).replace("x", "")
 
 
 def _interval(row: Row) -> str:
@@ -102,6 +106,17 @@ def _notes_fit(columns: Sequence[Shown], rows: Sequence[Row], width: int) -> boo
     )
 
 
+_DELIVERED: Final = (Shown("samples/s", "samples_per_s", significant, spare=True),)
+_ATTRIBUTION: Final = (
+    Shown("ceiling/s", "ceiling_samples_per_s", significant),
+    Shown("samples/s", "samples_per_s", significant),
+    Shown("stall %", "data_stall_fraction", percent),
+    Shown("AU", "", _au, of_row=True),
+    Shown("limit", "limit", **_LEFT),
+)
+"""What a source can deliver, what it did, and what compute lost by it: there, the ratio says nothing new."""
+
+
 def compare_table(compared: pd.DataFrame, width: int) -> Table:
     """The result of `judge.compare`: works one under the other, each named once."""
     axes = axes_of(compared)
@@ -109,12 +124,12 @@ def compare_table(compared: pd.DataFrame, width: int) -> Table:
         Shown("work", "shown_work", **_LEFT, least=8),
         *([] if "cluster" in axes else [Shown("cluster", "cluster", **_LEFT, priority=1, if_varied=True)]),
         *(Shown(axis, axis, _axis_value, **_LEFT) for axis in axes),
-        Shown("samples/s", "samples_per_s", significant, spare=True),
+        *(_ATTRIBUTION if "au" in compared else _DELIVERED),
         *_speed_columns(each(compared["device_kind"])),
         *_MEMORY,
         Shown("tokens/J", "tokens_per_j", significant, priority=8),
         Shown("repeats", "repeats", lambda repeats: count(repeats or None), priority=5, if_varied=True),
-        Shown("ratio", "", _ratio, of_row=True, style=_ratio_style),
+        Shown("ratio", "", _ratio, of_row=True, style=_ratio_style, priority=2 if "au" in compared else ALWAYS),
         Shown("", "best", lambda best: "★" if not is_null(best) and best else "", priority=6),
         Shown(_NOTES, "", _compare_notes, **_LEFT, of_row=True, priority=1, least=10, style=lambda row: "yellow"),
     )
