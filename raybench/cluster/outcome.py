@@ -270,11 +270,13 @@ def _raised_by_workload(error: BaseException, workload: str) -> bool:
 
 
 def _packages(workload: str) -> tuple[str, ...]:
-    """Module prefixes of workload code: our own workloads, and the package that a plug-in's code lies in."""
+    """Module prefixes of workload code: our own workloads, and the packages that plug-ins' code lies in."""
+    from raybench.spec.built_in import source_kinds
     from raybench.workloads.registry import workload as find
 
-    package = find(workload).code.partition(":")[0].partition(".")[0]
-    return ("raybench.workloads.",) if package == "raybench" else ("raybench.workloads.", f"{package}.")
+    codes = [find(workload).code, *(kind.open for kind in source_kinds().values())]
+    packages = {code.partition(":")[0].partition(".")[0] for code in codes} - {"raybench"}
+    return ("raybench.workloads.", *(f"{package}." for package in sorted(packages)))
 
 
 def _modules(trace: TracebackType | None) -> list[str]:

@@ -45,7 +45,7 @@ class Work(Protocol):
         ...
 
     def loader_cpu_s(self) -> float | None:
-        """CPU time so far of what makes batches beside this rank; None where nothing does."""
+        """CPU time so far of what makes batches; None where it is not known."""
         ...
 
     def close(self) -> None:

@@ -36,6 +36,8 @@ _OF_THE_MODEL: Final = frozenset({
     "cudnn_benchmark", "grad_clip", "bucket_mb", "zero_stage", "timing", "backend",
 })  # fmt: skip
 """Settings that a source does not see: its ceiling is the same under all of them."""
+_OF_THE_SOURCE: Final = frozenset({"source", "data_cache"})
+"""Settings that the null source has otherwise, or not at all."""
 
 
 def along_sources(axes: Sequence[str]) -> bool:

@@ -102,7 +102,7 @@ class RankResult:
     file_bytes: int | None = None
     storage_read_bytes: int | None = None
     sample_bytes: int | None = None  # of a sample as the network is given it; None without a source
-    loader_cpu_s: float | None = None  # in the window; None where nothing beside the rank makes batches
+    loader_cpu_s: float | None = None  # in the window; None where the source does not say
 
 
 @dataclass(frozen=True, kw_only=True)

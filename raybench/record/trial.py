@@ -309,6 +309,6 @@ class Trial:
         null="unless ok, or no source",
     )  # fmt: skip
     loader_cpu_s: float | None = column(
-        "CPU time in the window of the processes and threads that make batches beside the rank", unit="s",
-        over_ranks="sum", null="unless ok, or where the rank makes its batches itself",
+        "CPU time in the window of what makes batches: loader processes, a thread that reads ahead, or the rank",
+        unit="s", over_ranks="sum", null="unless ok, or where the source does not say",
     )  # fmt: skip

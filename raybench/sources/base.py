@@ -15,8 +15,7 @@ class Batches(Protocol):
     """An endless iterator of micro-batches that are already on the device; each is good until the next is asked for.
 
     It has no clock: the loop times how long `next` takes. `close` gives back memory, files and processes, and may be
-    called twice. Where processes or threads beside the rank make the batches, `cpu_s() -> float` says what CPU time
-    they have taken so far.
+    called twice. Where batches are made while steps run, `cpu_s() -> float` says what CPU time that has taken so far.
     """
 
     def __next__(self) -> Batch: ...
@@ -25,7 +24,7 @@ class Batches(Protocol):
 
 
 def loader_cpu_s(batches: Batches) -> float | None:
-    """CPU time that makers of batches beside the rank have taken so far; None where there are none."""
+    """CPU time that making batches has taken so far; None where the source does not say."""
     cpu_s: Callable[[], float | None] | None = getattr(batches, "cpu_s", None)
     return None if cpu_s is None else cpu_s()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import torch
 
 from raybench.sources.base import Reader, Unpack
@@ -15,13 +17,19 @@ class HostBatches:
 
     def __init__(self, reader: Reader, unpack: Unpack, device: torch.device) -> None:
         self._reader = reader
-        self._next = 0
+        self._next = self._cpu_ns = 0
         self._send = Sender(unpack, device)
 
     def __next__(self) -> Batch:
+        began_ns = time.thread_time_ns()
         batch = self._reader.read(self._next)
+        self._cpu_ns += time.thread_time_ns() - began_ns
         self._next += 1
         return self._send(batch)
+
+    def cpu_s(self) -> float:
+        """CPU time that the rank itself has taken to make batches."""
+        return self._cpu_ns / 1e9
 
     def close(self) -> None:
         self._reader.close()

@@ -13,10 +13,12 @@ from raybench.sources.layout import folder, layout
 from raybench.sources.lock import locked
 from raybench.sources.page_cache import settle
 from raybench.sources.parquet import prepare_parquet, verify_parquet
+from raybench.sources.plugged import plugged
 from raybench.sources.root import data_root
 from raybench.sources.token_file import prepare_tokens, verify_tokens
 from raybench.sources.write_shards import write_shards
 from raybench.spec.config import TrialConfig
+from raybench.spec.source_kind import imported
 
 
 def prepare(config: TrialConfig, told: Told = nobody) -> None:
@@ -35,10 +37,15 @@ def prepare(config: TrialConfig, told: Told = nobody) -> None:
         "cifar100": prepare_cifar100,
         "ray_data": functools.partial(prepare_parquet, told=told),
     }
-    if config.source is None or config.source.name not in makers:
+    if config.source is None:
+        return
+    kind = plugged(config)
+    made_by_plug_in = imported(kind.prepare) if kind is not None and kind.prepare is not None else None
+    maker = makers.get(config.source.name, made_by_plug_in)
+    if maker is None:
         return
     try:
-        makers[config.source.name](config)
+        maker(config)
         settle(config)
     except OSError as error:
         where = data_root(config.source.data_dir)

@@ -17,12 +17,14 @@ from raybench.sources.layout import folder, layout, sample_of
 from raybench.sources.loader import LoaderBatches
 from raybench.sources.memory import MemoryReader
 from raybench.sources.parquet import column
+from raybench.sources.plugged import plugged
 from raybench.sources.records import record_shape, unpack
 from raybench.sources.ring import RingBatches
 from raybench.sources.shards import ShardReader
 from raybench.sources.stream import Rows, Stream, StreamBatches
 from raybench.sources.token_reader import TokenFileReader
 from raybench.spec.config import TrialConfig
+from raybench.spec.source_kind import imported
 
 
 def share(config: TrialConfig, rank: int, world_size: int) -> Share:
@@ -50,6 +52,9 @@ def open_source(
     """
     assert config.source is not None
     part = share(config, rank, world_size)
+    if (kind := plugged(config)) is not None:
+        batches: Batches = imported(kind.open)(config, part, device)
+        return batches
     if config.source.name == "device":
         return DeviceBatches(part, config.seed, sample_of(config), device)
     if config.source.name == "ray_data":

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
 from pydantic import ValidationError
 
 from raybench.spec.batch import batch_of
+from raybench.spec.built_in import source_kinds
 from raybench.spec.combinations import own_settings, refusals
 from raybench.spec.config import Extent, TrialConfig
 from raybench.spec.criteria import WRITTEN_MODEL, Criterion
@@ -18,6 +19,7 @@ from raybench.spec.mistakes import Mistake, Mistakes, instead, shown
 from raybench.spec.plain_words import problems
 from raybench.spec.resolve import Dropped, ModelChoice, Resolved, Speakers, blame, resolve
 from raybench.spec.settings import FOR_AUTO, SETTINGS, Layer
+from raybench.spec.source_kind import SourceKind
 from raybench.spec.source_rules import source_mistakes
 from raybench.spec.sweep import Block, Head
 
@@ -43,6 +45,7 @@ class Assembler:
         self._constant = {"isolation": head.isolation, "quality": "quick" if quick else "full"}
         self._quick = quick
         self._no_plugins = no_plugins
+        self._sources = source_kinds(no_plugins=no_plugins)
         self._mistakes = mistakes
         self._dropped = dropped
         self._touching = {name: _touching(name, block) for name in SETTINGS}
@@ -91,7 +94,7 @@ class Assembler:
         found = self._memo.get(key)
         if found is None:
             said = Speakers(name, (*self._block.fixed, *combo))
-            found = resolve(family, said, self._dropped) if family else _workload(said)
+            found = resolve(family, said, self._dropped, self._sources) if family else _workload(said)
             self._memo[key] = found
         return found
 
@@ -172,7 +175,7 @@ class Assembler:
                 involved = [settings[name] for name in (field, *_BATCH, "num_workers") if name in settings]
                 self._mistakes.extend([blame([*involved, workload], f"{field} {what}")])
             return None
-        for sentence in (*family.rule(config), *source_mistakes(family, config)):
+        for sentence in (*family.rule(config), *source_mistakes(family, config), *_rule_of(self._sources, config)):
             name, _, what = sentence.partition(": ")
             involved = [settings[each] for each in (name, "num_workers") if each in settings]
             self._mistakes.extend([blame([*involved, workload], what or sentence)])
@@ -224,6 +227,11 @@ def _placement_mistakes(
     else:
         return []
     return [blame([settings["nodes"], settings["num_workers"], settings["packing"], workload], what)]
+
+
+def _rule_of(sources: Mapping[str, SourceKind], config: TrialConfig) -> Iterable[str]:
+    kind = sources.get(config.source.name) if config.source else None
+    return kind.rule(config) if kind else ()
 
 
 def _workload(said: Speakers) -> Resolved:

@@ -1,8 +1,8 @@
-"""Every workload that a sweep may name."""
+"""Every workload that a sweep may name, and what installed plug-ins add: workloads and sources."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
@@ -16,9 +16,12 @@ from raybench.spec.families.matmul import MATMUL
 from raybench.spec.families.mlp import MLP
 from raybench.spec.families.resnet import RESNET
 from raybench.spec.family import Family
+from raybench.spec.options import KNOWN_OPTIONS
+from raybench.spec.source_kind import SourceKind
 
 BUILT_IN = (ENCDEC, DECODER, RESNET, MATMUL, MLP, ELEMENTWISE, COLLECTIVE)
 ENTRY_POINT_GROUP = "raybench.workloads"
+SOURCE_GROUP = "raybench.sources"
 
 
 @dataclass(frozen=True)
@@ -28,24 +31,40 @@ class PlugIn:
     name: str
     origin: str
     loaded: Any
+    what: str = "workload"
 
     def refused(self, why: str) -> UsageError:
         """The error that says what is wrong with it, and how to do without."""
-        return UsageError(f"workload plug-in {self.name} of {self.origin} {why}; --no-plugins does without plug-ins")
+        return UsageError(f"{self.what} plug-in {self.name} of {self.origin} {why}; --no-plugins does without plug-ins")
 
 
 @cache      # it is asked once a config, and reading all installed metadata takes milliseconds
-def plug_ins() -> tuple[PlugIn, ...]:
-    """Every installed plug-in. Loading them runs their code. Raises UsageError for one that cannot be loaded."""
-    return tuple(map(_load, entry_points(group=ENTRY_POINT_GROUP)))
+def plug_ins(group: str = ENTRY_POINT_GROUP) -> tuple[PlugIn, ...]:
+    """Every installed plug-in of a group. Loading them runs their code. Raises UsageError where that cannot be done."""
+    return tuple(map(_load, entry_points(group=group)))
 
 
 def _load(entry: EntryPoint) -> PlugIn:
     origin = entry.dist.name if entry.dist is not None else entry.module
+    found = PlugIn(entry.name, origin, None, "source" if entry.group == SOURCE_GROUP else "workload")
     try:
-        return PlugIn(entry.name, origin, entry.load())
+        return replace(found, loaded=entry.load())
     except Exception as error:      # whatever somebody else's code raises while it is imported
-        raise PlugIn(entry.name, origin, None).refused(f"cannot be loaded: {error or type(error).__name__}") from error
+        raise found.refused(f"cannot be loaded: {error or type(error).__name__}") from error
+
+
+def source_kinds(*, no_plugins: bool = False) -> dict[str, SourceKind]:
+    """The sources of installed plug-ins by name; none with `no_plugins`. A built-in name cannot be taken over.
+
+    A plug-in is an entry point in the group `raybench.sources` whose object is a `SourceKind`.
+    """
+    found: dict[str, SourceKind] = {}
+    for plug_in in () if no_plugins else plug_ins(SOURCE_GROUP):
+        if not isinstance(plug_in.loaded, SourceKind):
+            raise plug_in.refused("is no SourceKind")
+        if plug_in.loaded.name not in KNOWN_OPTIONS["source"]:
+            found.setdefault(plug_in.loaded.name, plug_in.loaded)
+    return found
 
 
 def families(*, no_plugins: bool = False) -> dict[str, Family]:

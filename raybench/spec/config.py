@@ -29,7 +29,6 @@ MIXED_GPUS = "mixed"
 """The `gpu_model` that lets a worker group sit on GPUs of several models."""
 GpuModel = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._-]{0,63}$")]
 ResourceName = Annotated[GpuModel, AfterValidator(lambda name: _custom(name))]
-SourceName = Literal["device", "memory", "generate", "shards", "tokens", "cifar100", "ray_data"]
 TokenDtype = Literal["uint16", "int32", "int64"]
 
 NOT_IN_KEY = frozenset({"model_name", "batch_given", "timeout_s", "cpus_per_worker", "data_cpus", "gpu_model"})
@@ -56,6 +55,7 @@ ADDED_SINCE_RB1: dict[str, tuple[Any, ...]] = {
     "source.preserve_order": (True,),
     "data_cache": (None, "as_is"),
     "resources": ({},),
+    "source.options": (None,),
 }
 """Fields added after `rb1` with the values under which they are left out of the key, so that old keys stay.
 
@@ -88,7 +88,7 @@ class Optimizer(Frozen):
 class Source(Frozen):
     """Where batches come from. Data is a cycle of `num_samples` samples, whatever the source."""
 
-    name: SourceName = "device"
+    name: str = "device"                                         # a built-in source, or a plug-in's
     num_samples: Count = 8192
     num_shards: Count | None = None                              # None: shards of about 128 MB
     data_dir: str | None = None                                  # None: raybench's own cache folder
@@ -99,6 +99,7 @@ class Source(Frozen):
     column: str | None = None                                    # in Parquet of one's own; None: `tokens`
     block_mb: Annotated[float, Field(gt=0.0)] | None = None      # Ray Data's largest block; None: its own choice
     preserve_order: bool = True                                  # Ray Data hands on blocks as they lie in the files
+    options: dict[str, Any] | None = None                        # of a plug-in's source, all of them
 
 
 class Extent(Frozen):

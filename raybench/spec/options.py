@@ -18,8 +18,8 @@ KNOWN_OPTIONS: Mapping[str, Mapping[str, frozenset[str]]] = MappingProxyType({
         "memory": frozenset({"num_samples"}),
         "generate": frozenset({"num_samples", "loader_workers"}),
         "shards": frozenset({"num_samples", "num_shards", "data_dir", "loader_workers", "dtype", "prefetch"}),
-        "cifar100": frozenset({"data_dir", "prefetch"}),
         "tokens": frozenset({"num_samples", "path", "data_dir", "dtype", "prefetch"}),
+        "cifar100": frozenset({"data_dir", "prefetch"}),
         "ray_data": frozenset({
             "num_samples", "num_shards", "path", "column", "data_dir", "dtype", "prefetch", "block_mb",
             "preserve_order",
@@ -32,6 +32,9 @@ KNOWN_OPTIONS: Mapping[str, Mapping[str, frozenset[str]]] = MappingProxyType({
     }),
 })
 """By setting and name. What a name does not know is dropped where the name changes, and refused where it cannot."""
+
+PLUG_IN_OPTIONS = frozenset({"num_samples", "data_dir", "options"})
+"""What a source of a plug-in knows; what stands under `options` is its own."""
 
 DEFAULT_OPTIONS: Mapping[tuple[str, str], Mapping[str, Any]] = MappingProxyType({
     ("source", "generate"): _LARGE,

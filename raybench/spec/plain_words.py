@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic import ValidationError
@@ -31,7 +31,11 @@ def _kind(words: str) -> _Words:
 
 def _one_of(context: Mapping[str, Any], value: Any) -> str:
     """The choices are few and listed; a guess is only added where it is next to certain."""
-    choices = [choice.strip(" '") for choice in str(context["expected"]).replace(" or ", ", ").split(",")]
+    return one_of([choice.strip(" '") for choice in str(context["expected"]).replace(" or ", ", ").split(",")], value)
+
+
+def one_of(choices: Sequence[str], value: Any) -> str:
+    """What to say of a value that is none of a few."""
     words = meant(value, choices, likeness=0.8) if isinstance(value, str) else ()
     hint = f"; did you mean {quoted(words)}?" if words else ""
     return f"must be one of {', '.join(choices)}, not {shown(value)}{hint}"

@@ -9,14 +9,15 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from raybench.spec.config import TrialConfig
+from raybench.spec.config import Source, TrialConfig
 from raybench.spec.document import BAD
 from raybench.spec.family import NETWORK, SPECIFIC, Family
 from raybench.spec.mistakes import Mistake, either, instead, shown
-from raybench.spec.options import DEFAULT_OPTIONS, KNOWN_OPTIONS
-from raybench.spec.plain_words import problems
+from raybench.spec.options import DEFAULT_OPTIONS, KNOWN_OPTIONS, PLUG_IN_OPTIONS
+from raybench.spec.plain_words import one_of, problems
 from raybench.spec.presets import CUSTOM
 from raybench.spec.settings import SETTINGS, Given
+from raybench.spec.source_kind import SourceKind
 
 DEFAULT_WARMUP_STEPS = 10
 DEFAULT_MEASURED_STEPS = 50
@@ -97,8 +98,8 @@ class Dropped:
                 yield _mistake(given, why)
 
 
-def resolve(family: Family, said: Speakers, dropped: Dropped) -> Resolved:
-    """The value of one setting for a workload."""
+def resolve(family: Family, said: Speakers, dropped: Dropped, sources: Mapping[str, SourceKind]) -> Resolved:
+    """The value of one setting for a workload; `sources` are those of plug-ins."""
     name, last = said.name, said.last
     if name in (*SPECIFIC, *NETWORK) and not family.has(name):
         found = tuple(at_key(given, f"{family.name} has no {name}") for given in said.all)
@@ -108,7 +109,7 @@ def resolve(family: Family, said: Speakers, dropped: Dropped) -> Resolved:
     if name == "model":
         return _model(family, said)
     if name in KNOWN_OPTIONS:
-        return _named(family, said, dropped)
+        return _named(family, said, dropped, sources)
     if name in ("warmup", "measure"):
         return _extent(said)
     if name == "strategy":
@@ -145,7 +146,7 @@ def _extent(said: Speakers) -> Resolved:
     return Resolved(BAD if BAD in amounts.values() else amounts, given)
 
 
-def _named(family: Family, said: Speakers, dropped: Dropped) -> Resolved:
+def _named(family: Family, said: Speakers, dropped: Dropped, sources: Mapping[str, SourceKind]) -> Resolved:
     """A source or optimizer. One given by name keeps the options that stood, as far as it knows them."""
     parts_model = SETTINGS[said.name].parts
     assert parts_model is not None
@@ -161,14 +162,32 @@ def _named(family: Family, said: Speakers, dropped: Dropped) -> Resolved:
     if any(value is BAD for value in values.values()):
         return Resolved(BAD, said.last)
     name = values["name"]
-    known = KNOWN_OPTIONS[said.name][name]
+    plugged = sources.get(name) if said.name == "source" else None
+    known = PLUG_IN_OPTIONS if plugged else KNOWN_OPTIONS[said.name].get(name)
+    if known is None:
+        what = one_of([*KNOWN_OPTIONS[said.name], *sources], name)
+        return Resolved(BAD, said.last, (_mistake(givers["name"], what),))
     for part, given in givers.items():
         if part == "name" or part in known:
             dropped.use(given)
         else:
             dropped.drop(given, f"{said.name} {name} has no {part}")
     kept = {part: value for part, value in values.items() if part == "name" or part in known}
+    if plugged:
+        return _plugged(plugged, kept, givers, said)
     return Resolved(parts_model(**{**_options(family, said.name, name), **kept}), said.last)
+
+
+def _plugged(kind: SourceKind, kept: Mapping[str, Any], givers: Mapping[str, Given], said: Speakers) -> Resolved:
+    """A plug-in's source: what stands under `options` is held to what it says they are, and all are told."""
+    try:
+        options = kind.options.model_validate(kept.get("options") or {})
+    except ValidationError as error:
+        given = givers.get("options", givers["name"])
+        found = (_mistake(given, f"{kind.name}: {'.'.join(keys)}: {what}") for keys, what in problems(error))
+        return Resolved(BAD, said.last, tuple(found))
+    values = {"num_samples": kind.num_samples, **kept, "options": options.model_dump(mode="json")}
+    return Resolved(Source(**values), said.last)
 
 
 def _options(family: Family, setting: str, name: str) -> dict[str, Any]:

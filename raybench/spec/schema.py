@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field
 
 from raybench.spec.built_in import BUILT_IN
+from raybench.spec.options import KNOWN_OPTIONS
 from raybench.spec.settings import AUTO, SETTINGS, TAKES_AUTO, Setting, field_type, strict
 from raybench.spec.sweep import Head
 
@@ -56,6 +57,8 @@ def _setting(setting: Setting) -> dict[str, Any]:
     forms: list[dict[str, Any]] = [strict(setting.scalar).json_schema()]
     if setting.name == "model":
         forms[0]["examples"] = [preset for family in BUILT_IN for preset in family.presets]
+    if setting.name == "source":
+        forms[0]["examples"] = list(KNOWN_OPTIONS["source"])      # a plug-in's name is right, too
     if setting.name in TAKES_AUTO:
         forms.append({"const": AUTO})
     if setting.nullable:

@@ -47,12 +47,13 @@ def plug_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         path = tmp_path / block.file
         path.parent.mkdir(exist_ok=True, parents=True)
         path.write_text(block.text)
-    entry = re.search(r'\[project\.entry-points\."(.+)"\]\n(\w+) = "(.+)"', (tmp_path / "pyproject.toml").read_text())
-    assert entry is not None
+    project = (tmp_path / "pyproject.toml").read_text()
+    entries = re.findall(r'\[project\.entry-points\."(.+)"\]\n(\w+) = "(.+)"', project)
+    assert len(entries) == 2
     info = tmp_path / "acme_bench-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-bench\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(f"[{entry[1]}]\n{entry[2]} = {entry[3]}\n")
+    (info / "entry_points.txt").write_text("".join(f"[{group}]\n{name} = {code}\n" for group, name, code in entries))
     monkeypatch.syspath_prepend(str(tmp_path))
     plug_ins.cache_clear()
     yield
@@ -109,6 +110,23 @@ def test_the_plug_in_runs() -> None:
     finally:
         session.close()
     assert (result.warmup_steps, result.measured_steps, result.measured_samples) == (1, 3, 3)
+
+
+@pytest.mark.usefixtures("plug_in")
+def test_the_source_runs() -> None:
+    """1 + 3 steps of 4 pairs at 0.2 MB/s: a batch of 4 x 2 x 8 tokens of 8 bytes takes 2.56 ms, so three take 7.7."""
+    (block,) = [block for block in YAML if "slow_store" in block.text]
+    small = ["model={d_model: 16, nhead: 2, num_encoder_layers: 1, num_decoder_layers: 1, dim_feedforward: 32}",
+             "seq_len=8", "micro_batch=4", "warmup=1", "measure=3",
+             "source=[{name: slow_store, num_samples: 10, options: {mb_per_s: 0.2}}]"]  # fmt: skip
+    config = expand(sweep_from_bytes(block.text.encode(), "stores.yaml", small)).trials[0].config
+    session = Session(place())
+    try:
+        result = session.run(config)
+    finally:
+        session.close()
+    assert result.measured_samples == 12
+    assert result.measured_s >= 3 * 4 * 2 * 8 * 8 / 0.2e6
 
 
 # -- commands ----------------------------------------------------------------------------------------------------------
