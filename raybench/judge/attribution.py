@@ -85,7 +85,7 @@ def _waiting(used: pd.DataFrame) -> pd.DataFrame:
 def _utilisation(used: pd.DataFrame, configs: ParsedConfigs) -> pd.DataFrame:
     """`au` with its interval by side: each row against those of the null source in its own worker group."""
     names = configs.spread([value_at(config, "source.name") for config in configs.configs])[used["row"].to_numpy()]
-    keys = configs.spread([pairing_key(dict(config), without=frozenset({"source", "data_cache"})) for config in configs.configs])
+    keys = configs.spread([pairing_key(dict(config), without=_OF_THE_SOURCE) for config in configs.configs])
     rows = used.assign(
         null=names == NULL_SOURCE,
         computed=keys[used["row"].to_numpy()],
