@@ -8,6 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from raybench.sources.tokens import tokens
@@ -17,7 +19,8 @@ from tests.end_to_end.harness import Host, joined_ray, new_host, started_ray
 pytestmark = pytest.mark.ray
 
 # 41 rows in three files: each of two ranks gets 20 an epoch, in batches of 3 that no epoch fills, and one is missing.
-# 48 in one file are 24 each, in batches of 4. The third trial reads nothing, in the same processes.
+# 48 of the 60 in a file of somebody's own are 24 each, in batches of 4. The third trial reads nothing, in the same
+# processes.
 SWEEP = """\
 name: streamed
 isolation: warm
@@ -25,7 +28,8 @@ base: {{workload: spy, model: {{folder: {folder}}}, num_workers: 2, data_cpus: 1
 axes:
   data:
     - {{micro_batch: 3, source: {{name: ray_data, num_samples: 41, num_shards: 3}}}}
-    - {{micro_batch: 4, source: {{name: ray_data, num_samples: 48, preserve_order: false}}}}
+    - micro_batch: 4
+      source: {{name: ray_data, path: own, column: text, num_samples: 48, preserve_order: false, block_mb: 1}}
     - {{micro_batch: 3, source: {{name: device, num_samples: 50}}}}
 """
 APART = """\
@@ -40,11 +44,18 @@ base: {{workload: spy, model: {{folder: {folder}}}, num_workers: 2, data_cpus: 3
 """
 
 
+KNOWN = tokens(0, np.arange(60), TokenSample((2, 4), 8192)).reshape(60, 8)
+"""Samples of seed 0, by their index: as many as any trial here may see."""
+
+
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Host]:
     """Three sweeps on a Ray that was started with three CPUs; for the second one it gets another raylet."""
     with new_host(tmp_path_factory.mktemp("streamed")) as host:
         (host.folder / "seen").mkdir()
+        (host.folder / "own").mkdir()
+        own = pa.table({"id": range(60), "text": pa.array(KNOWN.tolist(), pa.list_(pa.int32()))})
+        pq.write_table(own, host.folder / "own" / "corpus.parquet")
         sweeps = {name: host.write(f"{name}.yaml", text.format(folder=host.folder / "seen"))
                   for name, text in (("streamed", SWEEP), ("apart", APART), ("small", TOO_SMALL))}  # fmt: skip
         with started_ray(host, cpus=3) as address:
@@ -66,12 +77,11 @@ def rows(host: Host, sweep: str) -> pd.DataFrame:
 def seen(host: Host, name: str) -> list[np.ndarray]:
     """Of each rank, the indices of the samples that it was given, in their order."""
     paths = [host.folder / "seen" / f"{name}-{rank}.jsonl" for rank in (0, 1)]
-    return [_indices(path, int(name.rpartition("-")[2])) for path in paths]
+    return [_indices(path) for path in paths]
 
 
-def _indices(path: Path, num_samples: int) -> np.ndarray:
-    known = tokens(0, np.arange(num_samples), TokenSample((2, 4), 8192)).reshape(num_samples, 8)
-    index = {tuple(sample): number for number, sample in enumerate(known.tolist())}
+def _indices(path: Path) -> np.ndarray:
+    index = {tuple(sample): number for number, sample in enumerate(KNOWN.tolist())}
     return np.array([index[tuple(json.loads(line))] for line in path.read_text().splitlines()])
 
 
