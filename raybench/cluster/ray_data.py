@@ -19,6 +19,8 @@ TASK_CPUS: Final = 0.04
 theirs while they wait: together they must leave a whole CPU to the tasks with which Ray Data ends a pass, or neither
 pass would ever end.
 """
+OBJECT_STORE_SHARE: Final = 0.5
+"""Of Ray's shared memory: what Ray Data fills by its own choice, and what both passes may fill together."""
 _MIB: Final = 2**20
 
 
@@ -58,10 +60,12 @@ def _data_set(config: TrialConfig, node_ids: Sequence[str]) -> Any:
     assert source is not None
     nodes = sorted(set(node_ids))
     there = {"ray.io/node-id": f"in({','.join(nodes)})"}
-    settings: dict[str, Any] = {"enable_progress_bars": False}
+    context = ray.data.DataContext.get_current()
+    share = context.override_object_store_memory_limit_fraction or OBJECT_STORE_SHARE
+    settings = {"enable_progress_bars": False, "override_object_store_memory_limit_fraction": share / SPLITS}
     if source.block_mb is not None:
         settings["target_max_block_size"] = int(source.block_mb * _MIB)
-    with _set(ray.data.DataContext.get_current(), settings):
+    with _set(context, settings):
         data = ray.data.read_parquet(
             str(parquet_folder(config)),      # not its files: Ray 2.60 may trip over a list of them without aiohttp
             columns=[column(config)],
