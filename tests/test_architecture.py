@@ -45,7 +45,8 @@ THIRD_PARTY = {
     "judge": {"pandas", "numpy", "scipy"},
     "report": {"pandas", "rich", "plotly", "jinja2"},
 }
-IN_SINGLE_FILES = {r"workloads/\w+/model\.py": {"torch"}, r"workloads/resnet/zoo\.py": {"torch", "torchvision"}}
+IN_SINGLE_FILES = {r"workloads/\w+/model\.py": {"torch"}, r"workloads/resnet/zoo\.py": {"torch", "torchvision"},
+                   r"sources/encoding\.py": {"PIL"}}
 """Files that may import more than their folder: a workload's torch code is apart, so that `plan` is instant."""
 INSIDE_FUNCTIONS = {"cluster": {"torch", "ruamel"}}
 """What a folder needs in some process only: torch in a worker, not in a driver on a machine without it."""

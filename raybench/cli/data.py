@@ -12,7 +12,7 @@ from raybench.cli.options import Json, NoPlugins, Overrides, flag
 What = Annotated[
     str,
     typer.Argument(
-        metavar="WHAT", help="A sweep, for all that its trials read; or `shards`, `tokens`, `cifar100`, `ray_data`."
+        metavar="WHAT", help="A sweep, for all that its trials read; or `shards`, `tokens`, `cifar100`, `images`, ..."
     ),
 ]
 

@@ -38,5 +38,5 @@ def image_records(seed: int, indices: npt.NDArray[np.int64], sample: ImageSample
 
 def unpack_images(records: torch.Tensor, sample: ImageSample) -> Images:
     """Records (B, record_bytes), wherever they are, as images and labels. Pixels are not copied."""
-    labels = records[:, :LABEL_BYTES].contiguous().view(torch.int64).squeeze(1)
+    labels = records[:, :LABEL_BYTES].clone().reshape(-1).view(torch.int64)      # one row is "contiguous" as it lies
     return Images(records[:, LABEL_BYTES:].view(-1, *sample.shape), labels)

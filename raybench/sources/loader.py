@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
+import os
+import select
+import threading
 from collections.abc import Iterator
 
 import torch
@@ -32,6 +36,21 @@ class _Endless:
         return itertools.count()
 
 
+def _end_with(rank: int, _worker: int) -> None:
+    """In a loader process: end when the rank does, however it ends. torch's own watch is for a parent, which here is
+    the server."""
+    try:
+        watched = os.pidfd_open(rank)
+    except ProcessLookupError:      # it has ended while this process was started
+        os._exit(1)
+    threading.Thread(target=_wait_and_end, args=(watched,), name="raybench-watch", daemon=True).start()
+
+
+def _wait_and_end(watched: int) -> None:
+    select.select([watched], [], [])
+    os._exit(1)
+
+
 class LoaderBatches:
     """Batches of `workers` persistent processes, each two batches ahead.
 
@@ -47,9 +66,10 @@ class LoaderBatches:
             num_workers=workers,
             multiprocessing_context="forkserver",
             pin_memory=device.type == "cuda",
+            worker_init_fn=functools.partial(_end_with, os.getpid()),
         )
         self._batches: Iterator[torch.Tensor] | None = iter(loader)
-        self._processes = [worker.pid for worker in self._batches._workers]  # type: ignore[attr-defined]
+        self.processes = [worker.pid for worker in self._batches._workers]  # type: ignore[attr-defined]
         self._send = Sender(unpack, device)
 
     def __next__(self) -> Batch:
@@ -61,7 +81,7 @@ class LoaderBatches:
 
     def cpu_s(self) -> float:
         """CPU time of the processes so far."""
-        return sum(map(process_cpu_s, self._processes))
+        return sum(map(process_cpu_s, self.processes))
 
     def close(self) -> None:
         # The iterator ends its processes when its last reference goes.

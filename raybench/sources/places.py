@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from raybench.sources.cifar100 import train_path
+from raybench.sources.image_files import image_folder, image_names
 from raybench.sources.layout import DTYPES, folder, layout, shard_name
 from raybench.sources.parquet import parquet_folder
 from raybench.sources.token_file import read_sidecar, token_path, token_sample
@@ -16,7 +17,8 @@ from raybench.spec.options import FROM_FILES
 
 def place(config: TrialConfig) -> Path | None:
     """The folder or file that a config's source reads; None for a source that reads none."""
-    places = {"shards": folder, "tokens": token_path, "cifar100": train_path, "ray_data": parquet_folder}
+    places = {"shards": folder, "tokens": token_path, "cifar100": train_path, "ray_data": parquet_folder,
+              "images": image_folder}  # fmt: skip
     found = places.get(config.source.name) if config.source is not None else None
     return None if found is None else found(config)
 
@@ -28,6 +30,8 @@ def data_files(config: TrialConfig) -> tuple[Path, ...]:
         return ()
     if config.source.name == "shards":
         return tuple(where / shard_name(shard) for shard in range(len(layout(config).shard_sizes)))
+    if config.source.name == "images":
+        return tuple(where / name for name in image_names(layout(config)))
     return (where,)
 
 

@@ -9,6 +9,7 @@ from raybench.errors import DataError
 from raybench.sources import manifest
 from raybench.sources.checksums import Told, nobody
 from raybench.sources.cifar100 import prepare_cifar100
+from raybench.sources.image_files import prepare_images, verify_images
 from raybench.sources.layout import folder, layout
 from raybench.sources.lock import locked
 from raybench.sources.page_cache import settle
@@ -36,6 +37,7 @@ def prepare(config: TrialConfig, told: Told = nobody) -> None:
         "tokens": functools.partial(prepare_tokens, told=told),
         "cifar100": prepare_cifar100,
         "ray_data": functools.partial(prepare_parquet, told=told),
+        "images": functools.partial(prepare_images, told=told),
     }
     if config.source is None:
         return
@@ -65,6 +67,8 @@ def verify(config: TrialConfig, told: Told = nobody) -> None:
         verify_tokens(config)
     elif config.source.name == "ray_data":
         verify_parquet(config, told)
+    elif config.source.name == "images":
+        verify_images(config, told)
 
 
 def _prepare_shards(config: TrialConfig, told: Told = nobody) -> None:

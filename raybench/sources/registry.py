@@ -12,6 +12,7 @@ from raybench.sources.cifar100 import Cifar100Reader, unpack_cifar100
 from raybench.sources.device import DeviceBatches
 from raybench.sources.generate import Generator
 from raybench.sources.host import HostBatches
+from raybench.sources.image_files import ImageReader
 from raybench.sources.index import Share
 from raybench.sources.layout import folder, layout, sample_of
 from raybench.sources.loader import LoaderBatches
@@ -99,4 +100,6 @@ def _reader(config: TrialConfig, part: Share, device: torch.device) -> Reader:
     assert config.source is not None
     if config.source.name == "memory":
         return MemoryReader(part, config.seed, sample_of(config), pinned=device.type == "cuda")
+    if config.source.name == "images":
+        return ImageReader(part, config)
     return Generator(part, config.seed, sample_of(config))

@@ -23,6 +23,7 @@ SOURCES: Mapping[str, Mapping[str, Any]] = MappingProxyType({
     "tokens": {"workload": "decoder", "source": "tokens"},
     "cifar100": {"workload": "resnet", "model.num_classes": 100, "source": "cifar100"},
     "ray_data": {"workload": "encdec", "source": "ray_data"},
+    "images": {"workload": "resnet", "source": "images"},
 })
 """Sources that read prepared data, with the settings that an override starts from."""
 

@@ -30,6 +30,7 @@ MIXED_GPUS = "mixed"
 GpuModel = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._-]{0,63}$")]
 ResourceName = Annotated[GpuModel, AfterValidator(lambda name: _custom(name))]
 TokenDtype = Literal["uint16", "int32", "int64"]
+ImageFormat = Literal["jpeg", "png"]
 
 NOT_IN_KEY = frozenset({"model_name", "batch_given", "timeout_s", "cpus_per_worker", "data_cpus", "gpu_model"})
 """Names, limits, placement and the machine: they change neither the work nor how it is measured."""
@@ -56,6 +57,7 @@ ADDED_SINCE_RB1: dict[str, tuple[Any, ...]] = {
     "data_cache": (None, "as_is"),
     "resources": ({},),
     "source.options": (None,),
+    "source.image_format": (None,),
 }
 """Fields added after `rb1` with the values under which they are left out of the key, so that old keys stay.
 
@@ -99,6 +101,7 @@ class Source(Frozen):
     column: str | None = None                                    # in Parquet of one's own; None: `tokens`
     block_mb: Annotated[float, Field(gt=0.0)] | None = None      # Ray Data's largest block; None: its own choice
     preserve_order: bool = True                                  # Ray Data hands on blocks as they lie in the files
+    image_format: ImageFormat | None = None                      # of images in Parquet; None: jpeg
     options: dict[str, Any] | None = None                        # of a plug-in's source, all of them
 
 

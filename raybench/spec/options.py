@@ -9,7 +9,7 @@ from typing import Any
 _LARGE = MappingProxyType({"num_samples": 3_750_000})
 """A data set too large for a cache to hold, as in training: about 115 shards at sequence length 256 in 16 bits."""
 
-FROM_FILES = ("shards", "tokens", "cifar100")
+FROM_FILES = ("shards", "tokens", "cifar100", "images")
 """Sources that read files of this node while a trial runs: those that the page cache matters to."""
 
 KNOWN_OPTIONS: Mapping[str, Mapping[str, frozenset[str]]] = MappingProxyType({
@@ -20,6 +20,7 @@ KNOWN_OPTIONS: Mapping[str, Mapping[str, frozenset[str]]] = MappingProxyType({
         "shards": frozenset({"num_samples", "num_shards", "data_dir", "loader_workers", "dtype", "prefetch"}),
         "tokens": frozenset({"num_samples", "path", "data_dir", "dtype", "prefetch"}),
         "cifar100": frozenset({"data_dir", "prefetch"}),
+        "images": frozenset({"num_samples", "num_shards", "data_dir", "loader_workers", "image_format"}),
         "ray_data": frozenset({
             "num_samples", "num_shards", "path", "column", "data_dir", "dtype", "prefetch", "block_mb",
             "preserve_order",
@@ -42,6 +43,7 @@ DEFAULT_OPTIONS: Mapping[tuple[str, str], Mapping[str, Any]] = MappingProxyType(
     ("source", "tokens"): _LARGE,
     ("source", "ray_data"): _LARGE,
     ("source", "cifar100"): MappingProxyType({"num_samples": 50_000}),
+    ("source", "images"): MappingProxyType({"num_samples": 50_000, "loader_workers": 4}),
     ("optimizer", "adam"): MappingProxyType({"weight_decay": 0.0}),  # as torch has it: only adamw decays by default
     ("optimizer", "sgd"): MappingProxyType({"weight_decay": 0.0}),
 })

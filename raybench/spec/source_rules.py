@@ -26,8 +26,8 @@ def source_mistakes(family: Family, config: TrialConfig) -> Iterable[str]:
     if source.name not in FROM_FILES and config.data_cache not in (None, "as_is"):
         yield f"data_cache: only {either(FROM_FILES)} read files, {source.name} does not"
     sample = family.sample(config)
-    if source.name == "cifar100" and not isinstance(sample, ImageSample):
-        yield f"source: cifar100 holds images, and {family.name} takes tokens"
+    if source.name in ("cifar100", "images") and not isinstance(sample, ImageSample):
+        yield f"source: {source.name} holds images, and {family.name} takes tokens"
     if isinstance(sample, ImageSample):
         if source.name == "cifar100" and sample.num_classes != CIFAR100_CLASSES:
             yield f"source: cifar100 has 100 classes, not {sample.num_classes}; give model.num_classes: 100"

@@ -70,6 +70,13 @@ def test_unpacked_records_are_pixels_and_labels() -> None:
     assert set(found.labels.tolist()) == set(range(7))
 
 
+def test_a_single_record_at_an_odd_place() -> None:
+    """A batch of one, which lies 83 bytes into its memory."""
+    records = torch.from_numpy(image_records(0, np.arange(2), SAMPLE))
+    one = unpack_images(records[1:], SAMPLE)
+    assert torch.equal(one.labels, unpack_images(records, SAMPLE).labels[1:])
+
+
 def test_pixels_are_uniform() -> None:
     """The mean of 256 x 10 000 bytes lies within five standard errors of 127.5; all values occur."""
     sample = ImageSample(channels=1, height=16, width=16, num_classes=2)

@@ -88,8 +88,8 @@ def test_all_mistakes_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
      'did you mean "fp16"?'),
     ("device: gpu", 's.yaml:2:34 base.device: must be one of auto, cuda, cpu, not "gpu"; did you mean "cuda"?'),
     ("source: shard",
-     's.yaml:2:34 base.source: must be one of device, memory, generate, shards, tokens, cifar100, ray_data, not '
-     '"shard"; did you mean "shards"?'),
+     's.yaml:2:34 base.source: must be one of device, memory, generate, shards, tokens, cifar100, images, ray_data, '
+     'not "shard"; did you mean "shards"?'),
     ("global_batch: 3, num_workers: 2",
      "s.yaml:2:40 base.global_batch: global_batch 3 does not divide by grad_accum 1 x num_workers 2"),
     ("global_batch: 8, micro_batch: 3",

@@ -63,6 +63,7 @@ RESNET = Family(
         "memory": _ONE_BATCH_ON_THE_DEVICE,
         "generate": _LIKE_CIFAR,
         "shards": _LIKE_CIFAR,
+        "images": _LIKE_CIFAR,
         "ray_data": _LIKE_CIFAR,
     }),
 )  # fmt: skip
