@@ -29,7 +29,7 @@ from raybench.spec.reader import sweep_from_bytes
     ('workload: decoder, source: {name: tokens, path: "s3://me:secret@bucket/train.bin"}',
      "source: a path with credentials would be stored with every result; give them by the environment"),
     ("workload: encdec, source: memory, data_cache: cold",
-     "only shards, tokens or cifar100 read files, memory does not"),
+     "only shards, tokens, cifar100 or images read files, memory does not"),
 ])  # fmt: skip
 def test_what_does_not_fit(base: str, what: str) -> None:
     """One line, before anything starts."""
