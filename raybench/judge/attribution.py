@@ -83,7 +83,7 @@ def _waiting(used: pd.DataFrame) -> pd.DataFrame:
 
 
 def _utilisation(used: pd.DataFrame, configs: ParsedConfigs) -> pd.DataFrame:
-    """`au` with its interval by side: each row against those of the null source in its own worker group."""
+    """`au` with its interval by side: each row against that of the null source in its own repeat and group."""
     names = configs.spread([value_at(config, "source.name") for config in configs.configs])[used["row"].to_numpy()]
     keys = configs.spread([pairing_key(dict(config), without=_OF_THE_SOURCE) for config in configs.configs])
     rows = used.assign(
@@ -92,7 +92,7 @@ def _utilisation(used: pd.DataFrame, configs: ParsedConfigs) -> pd.DataFrame:
         step_s=used["measured_s"].astype("float64") / used["measured_steps"].astype("float64"),
     )
     rows = rows[rows["group_uid"].notna() & rows["phase"].ne(_LOAD)]
-    together = ["cluster", "group_uid", "computed"]
+    together = ["cluster", "group_uid", "repeat", "computed"]
     null = dict(iter(rows[rows["null"]].groupby(together, sort=False)))
     found: dict[Any, list[tuple[float, Interval | None]]] = {}
     for row in rows[~rows["null"]].to_dict("records"):

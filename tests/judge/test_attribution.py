@@ -67,6 +67,16 @@ def test_repeats_are_paired_within_their_groups() -> None:
     assert (found["au"], found["au_low"], found["au_high"]) == pytest.approx((0.5, 0.5, 0.5))
 
 
+def test_repeats_in_one_group_are_paired_too() -> None:
+    """`isolation: warm` keeps the group; what drifted from one repeat to the next still cancels."""
+    found = by_source(*(
+        trial(name, step_ms * slow, repeat=slow)
+        for slow in (1, 2)
+        for name, step_ms in (("device", 50.0), ("shards", 100.0))
+    ))["shards"]  # fmt: skip
+    assert (found["au"], found["au_low"], found["au_high"]) == pytest.approx((0.5, 0.5, 0.5))
+
+
 @pytest.mark.parametrize("group", ["g2", None])
 def test_a_null_source_of_another_group_says_nothing(group: str | None) -> None:
     """Other processes, perhaps another day; rows of before there were groups have none."""
