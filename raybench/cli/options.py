@@ -63,6 +63,6 @@ Prices = Annotated[
     Path | None,
     typer.Option("--prices", metavar="FILE", help="Costs too: USD an hour by GPU model or cluster, in YAML."),
 ]
-NoPlugins = Annotated[bool, flag("--no-plugins", help="Leave installed plug-ins alone: built-in workloads only.")]
+NoPlugins = Annotated[bool, flag("--no-plugins", help="Leave installed plug-ins alone: what is built in only.")]
 Json = Annotated[bool, flag("--json", help="One JSON object a line instead of a table.")]
 All = Annotated[bool, flag("--all", help="Every row, however many.")]
