@@ -1,6 +1,6 @@
 """What raybench itself costs, as ratios measured side by side in one run: `make bench` prints one table.
 
-    python -m tests.bench.run [overhead] [bare] [fresh] [commands] [sources] [keeping_up] [ray_data]
+    python -m tests.bench.run [overhead] [bare] [fresh] [commands] [sources] [keeping_up] [ray_data] [attribution]
 
 Every promise is a row with its bound; the exit code is 1 when one is not kept.
 """
@@ -13,7 +13,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from tests.bench import commands, keeping_up, overhead, ray_data, sources, step_time
+from tests.bench import attribution, commands, keeping_up, overhead, ray_data, sources, step_time
 from tests.bench.promise import Promise
 
 PARTS = {
@@ -24,6 +24,7 @@ PARTS = {
     "sources": sources.measure,
     "keeping_up": keeping_up.measure,
     "ray_data": ray_data.measure,
+    "attribution": attribution.measure,
 }
 
 
