@@ -328,7 +328,8 @@ def test_a_host_that_loses_its_power(cluster: Cluster) -> None:
     warned = rows["warnings"].str.contains("cluster_changed")
     assert list(warned) == [False, True, True, True]
     for host in cluster.lan.hosts[:2]:
-        assert not list(host.seen("/tmp").glob("raybench-*")), f"{host.name} kept a temporary folder"
+        left = list(host.seen("/tmp").glob(f"raybench-{rows['sweep_run_id'].iloc[0]}"))
+        assert not left, f"{host.name} kept the run's temporary folder"
 
 
 def test_ray_down_leaves_nothing_running(cluster: Cluster) -> None:
