@@ -421,7 +421,7 @@ def test_set_a_list_makes_an_axis() -> None:
     ("seq_len=", "--set seq_len=: must be key=value"),
     ("source={name: q}",
      '--set source={name: q} source.name: must be one of device, memory, generate, shards, tokens, cifar100, '
-     'ray_data, not "q"'),
+     'images, ray_data, not "q"'),
     ("seed=[1", "--set seed=[1: not YAML: a bracket is not closed"),
     ("seq_len=8,16", "--set seq_len=8,16: a list is written [8,16]"),
     ("model=3.5m,53m", "--set model=3.5m,53m: a list is written [3.5m,53m]"),
