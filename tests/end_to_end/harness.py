@@ -167,7 +167,7 @@ def _ray_child(host: Host, log_name: str, *words: str) -> Iterator[subprocess.Po
     finally:
         child.send_signal(signal.SIGTERM)
         try:
-            child.wait(30)
+            child.wait(5)       # it would wait 30 s for its agents; what is left ends with the host
         except subprocess.TimeoutExpired:
             child.kill()
             child.wait()
