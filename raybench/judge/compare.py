@@ -165,8 +165,7 @@ def _paired(frame: pd.DataFrame, axes: Sequence[Axis], configs: ParsedConfigs) -
 
 def _labels(axes: Sequence[Axis], configs: ParsedConfigs) -> list[str]:
     """What each config's work is called: the same for all of a pair, so without what may differ in it."""
-    named, paths = frozenset(axis.name for axis in axes), varied(axes)
-    left_out = [named | left_out_of_pairs(config, paths) for config in configs.configs]
+    left_out = [left_out_of_pairs(config, varied(axes)) for config in configs.configs]
     return distinct_labels(configs.configs, left_out, NOT_WORK)
 
 

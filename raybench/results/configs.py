@@ -92,7 +92,7 @@ def config_label(config: Mapping[str, Any], without: frozenset[str] = frozenset(
         "cudnn_benchmark": config.get("cudnn_benchmark") is False and "cudnn_benchmark=false",
         "strategy": config.get("strategy") if config.get("strategy") not in ("ddp", "split") else None,
         "zero_stage": config.get("zero_stage") is not None and f"stage{config['zero_stage']}",
-        "source": value_at(config, "source.name"),
+        "source.name": value_at(config, "source.name"),
         "num_workers": f"×{config.get('num_workers')}",
     }
     return " ".join(str(part) for name, part in parts.items() if part and name not in without)

@@ -68,6 +68,14 @@ def test_a_speedup_that_changed_the_maths_is_not_quotable(
     assert compared["quotable"].to_list()[1] is (not told)
 
 
+def test_works_of_other_data_have_other_labels() -> None:
+    """Two sources of 2 000 samples, and one of 100, which is no pair of theirs."""
+    sources = [Source(name=name, num_samples=n) for name, n in (("device", 2000), ("memory", 2000), ("memory", 100))]
+    rows = [make_trial(make_config().model_copy(update={"source": source})) for source in sources]
+    works = compare(frame_of(*rows), by="source")["work"]
+    assert sorted(work.split()[-1] for work in works) == ["num_samples=100", "num_samples=2000", "num_samples=2000"]
+
+
 def test_flops_and_mfu_are_over_all_the_time() -> None:
     """Two repeats of 20 steps, 1 s and 3 s: 40 steps' FLOPs in 4 s on 2 ranks; MFU (0.6 x 1 + 0.2 x 3) / 4 = 0.3."""
     rows = [
