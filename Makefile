@@ -15,11 +15,12 @@ quick: $(STAMP)     ## the main job: a real sweep on this machine, to a table of
 # Tests that start a Ray wait more than they compute, so the others run beside them; each part is printed when it ends.
 test: lint          ## lint, types and every test that needs no GPU
 	$(MAKE) --no-print-directory --jobs=2 --output-sync=target tests-on-ray tests-without-ray
+	$(BIN)/python -m pytest -q -m "alone and not soak and not hosts"
 
 tests-on-ray: MARKS := ray
 tests-without-ray: MARKS := not ray
 tests-on-ray tests-without-ray: $(STAMP)
-	$(BIN)/python -m pytest -q -o cache_dir=.pytest_cache/$@ -m "$(MARKS) and not soak and not hosts"
+	$(BIN)/python -m pytest -q -o cache_dir=.pytest_cache/$@ -m "$(MARKS) and not alone and not soak and not hosts"
 
 test-cluster: $(STAMP)  ## ray up, ray submit and ray job submit on three hosts made on this machine (root, Linux)
 	tests/cluster/install_tools.sh

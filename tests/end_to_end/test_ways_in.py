@@ -55,11 +55,12 @@ def test_an_address_without_a_ray(host: Host):
     assert host.committed() == []
 
 
+@pytest.mark.alone
 def test_greedy_trial_beside_a_stale_announcement(host: Host):
     """Nothing answers behind the file: the first line names it, and a Ray of the run's own is used.
 
     The monitor's threshold is the use at the start + 2 GiB; the trial takes up to 8, ends as the host's memory running
-    out and not as a dead worker, and the next one is fine. The last test: by then nobody else needs much memory.
+    out and not as a dead worker, and the next one is fine. Alone: memory that others take counts as the trial's.
     """
     stale = f"127.0.0.1:{free_port()}"
     (host.ray_folder / "ray").mkdir()
