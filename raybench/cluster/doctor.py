@@ -19,7 +19,7 @@ from raybench.cluster.checkup import Examined, check_up, examined, usable_cores
 from raybench.cluster.code_version import source_hash
 from raybench.cluster.connect import Choice, join, look_and_choose
 from raybench.cluster.cuda_answers import cuda_answers
-from raybench.cluster.findings import Finding, between_nodes, of_cuda, of_node, of_upload
+from raybench.cluster.findings import between_nodes, of_cuda, of_node, of_upload
 from raybench.cluster.group_spec import GroupSpec, backend_for, passed_environment
 from raybench.cluster.inventory import Inventory, take_inventory
 from raybench.cluster.placement import Placement, place
@@ -29,6 +29,7 @@ from raybench.cluster.quiet import printing_into
 from raybench.cluster.run import ray_settings
 from raybench.cluster.upload import upload_of
 from raybench.errors import ClusterError, StoreError
+from raybench.results.finding import Finding
 from raybench.results.layout import new_run_id
 from raybench.results.objects import ObjectPath, retried
 from raybench.results.place import Place, place_of

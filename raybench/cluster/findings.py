@@ -1,34 +1,23 @@
-"""What is wrong with a cluster, by what its nodes say of themselves: each finding a line with what to do. Pure."""
+"""What is wrong with a cluster, by what its nodes say of themselves: each finding a line with what to do. Pure.
+
+An `error`: a run would fail or lose results. A `warning`: its numbers may be worth less, or the cluster is unsafe.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from raybench.cluster.checkup import Checkup, Examined
 from raybench.cluster.inventory import difference
 from raybench.cluster.upload import MAX_UPLOAD_BYTES, Upload
+from raybench.results.finding import Finding
 
 MAX_SKEW_S = 1.0
 HELD_BYTES = 500 * 2**20      # a driver's own bookkeeping on an idle GPU stays below
 LEAST_FREE_BYTES = {"temporary files": 2 * 2**30, "data": 2 * 2**30, "shared memory": 256 * 2**20}
 WARN_UPLOAD_BYTES = 100 * 2**20      # every node unpacks it before the job starts
 _EXPECTED_EQUAL = ("python_version", "torch_version", "cuda_version", "nccl_version", "driver_version", "gpu_models")
-
-
-@dataclass(frozen=True)
-class Finding:
-    """`error`: a run would fail or lose results. `warning`: its numbers may be worth less, or the cluster is unsafe."""
-
-    level: Literal["error", "warning"]
-    where: str
-    what: str
-    cure: str
-
-    def __str__(self) -> str:
-        return f"{self.level}: {self.where}: {self.what}; {self.cure}"
 
 
 def of_node(found: Examined, *, own_hash: str) -> Iterator[Finding]:

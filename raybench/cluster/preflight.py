@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from raybench.cluster.code_version import source_hash
 from raybench.cluster.connect import Choice
-from raybench.cluster.findings import Finding, of_node
+from raybench.cluster.findings import of_node
 from raybench.cluster.inventory import Inventory
 from raybench.errors import ClusterError
+from raybench.results.finding import Finding
 
 
 @dataclass(frozen=True)

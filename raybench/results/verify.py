@@ -11,13 +11,14 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from raybench.errors import StoreError
+from raybench.results.finding import Finding
 from raybench.results.layout import find_root, table_files
 from raybench.results.load import frame_of
 from raybench.results.objects import ObjectPath, retried
@@ -42,19 +43,6 @@ DERIVED: Final = {
 """Columns of an `ok` row that follow from others of the same row."""
 _STEP_COLUMNS: Final = ("trial_uid", "rank", "step", "is_warmup", "step_ms")
 _AGAIN: Final = "run these trials again, and look at who wrote the file"
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One thing that is not as it should be, what it is about, and what to do."""
-
-    level: Literal["error", "warning"]
-    where: str
-    what: str
-    cure: str
-
-    def __str__(self) -> str:
-        return f"{self.level}: {self.where}: {self.what}; {self.cure}"
 
 
 @dataclass(frozen=True)

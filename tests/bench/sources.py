@@ -15,13 +15,12 @@ from pathlib import Path
 
 import torch
 
-from raybench.measure.statistics import paired_ratio_interval
 from raybench.sources.layout import folder
 from raybench.sources.prepare import prepare
 from raybench.sources.registry import open_source
 from raybench.sources.token_file import token_path
 from raybench.spec.config import Source, TrialConfig
-from tests.bench.promise import Promise
+from tests.bench.promise import Promise, speed_of
 from tests.factories import make_config
 
 MICRO_BATCH, SEQ_LEN, BATCHES = 128, 256, 512        # 512 KiB a batch, 256 MiB in all: pairs of 2 x 256 tokens
@@ -56,15 +55,9 @@ def _against_plain(config: TrialConfig) -> Promise:
     source(), plain()
     blocks = [(source(), plain(), plain(), source()) for _ in range(BLOCKS)]
     batches.close()
-    speed = paired_ratio_interval([((p1 * p2) / (s1 * s2)) ** 0.5 for s1, p1, p2, s2 in blocks])
-    noise = paired_ratio_interval([p1 / p2 for _, p1, p2, _ in blocks])
-    assert speed is not None
-    assert noise is not None
-    fastest = min(min(p1, p2) for _, p1, p2, _ in blocks) / min(min(s1, s2) for s1, _, _, s2 in blocks)
-    words = f"{fastest:.2f}; of all passes {speed.estimate:.2f} [{speed.low:.2f}, {speed.high:.2f}]"
-    words = f"{words}  (A/A {noise.low:.2f} to {noise.high:.2f})"
+    speed = speed_of(blocks, "passes")
     what = f"{config.source.name}: batches over plain reading, fastest of {2 * BLOCKS} passes each"
-    return Promise(what, words, f"at least {LEAST}", fastest >= LEAST)
+    return Promise(what, speed.words, f"at least {LEAST}", speed.fastest >= LEAST)
 
 
 def _files(config: TrialConfig) -> list[Path]:

@@ -10,11 +10,12 @@ import pytest
 from raybench.cluster import cuda_answers
 from raybench.cluster.checkup import Checkup, Examined, examined
 from raybench.cluster.doctor import Diagnosis
-from raybench.cluster.findings import Finding, between_nodes, of_cuda, of_node, of_upload
+from raybench.cluster.findings import between_nodes, of_cuda, of_node, of_upload
 from raybench.cluster.preflight import Preflight
 from raybench.cluster.upload import Upload, upload_of
 from raybench.errors import ClusterError
 from raybench.record.node import Node
+from raybench.results.finding import Finding
 
 GIB = 2**30
 
